@@ -1,0 +1,51 @@
+# Everything runs in .venv of this checkout; the first target that needs it makes it.
+.DEFAULT_GOAL := help
+.PHONY: help install demo test check format coverage golden bench lock clean
+
+BIN := .venv/bin
+READY := .venv/.ready
+
+help:
+	@echo "make demo      rehearse the bundled bot with an angry customer, offline"
+	@echo "make test      the tests          make check   lint, types, import directions"
+	@echo "make bench     the figures        make install the environment alone"
+
+install: $(READY)
+
+# uv when it is there, pip when not; both read the same lock file.
+$(READY): requirements.lock scripts/make-venv
+	@scripts/make-venv .venv
+	@touch $(READY)
+
+demo: $(READY)
+	$(BIN)/python run.py --persona angry --offline
+
+test: $(READY)
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile
+
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/test_architecture.py
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+coverage: $(READY)
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --cov --cov-report=term --cov-fail-under=95
+
+# Rewrites the golden files from what the program does now; look at the difference before you commit.
+golden: $(READY)
+	UPDATE_GOLDEN=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile
+
+bench: $(READY)
+	$(BIN)/python -m benchmarks
+
+lock:
+	uv pip compile --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \
+	  --python-version 3.11 --group dev pyproject.toml -o requirements.lock --quiet
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,45 @@
+"""Cosine: how near the answer's embedding is to that of the reference."""
+
+import math
+from collections.abc import Sequence
+
+from simulator import Embed, Exhibit, Score
+
+# From which cosine on the grades 2, 3, 4 and 5 are given.
+LIMITS = (0.2, 0.4, 0.6, 0.8)
+
+
+async def cosine(exhibit: Exhibit, embed: Embed, references: tuple[str, ...] = ()) -> Score:
+    """The cosine (-1..1) of the embeddings of answer and nearest reference, as a grade from 1 to 5.
+
+    a·b / (|a| |b|), binned at 0.2, 0.4, 0.6 and 0.8 (0.8 and above is 5): the embedding distance score of the
+    LangChain demo that this program grew from. Needs a reference of the very turn; skipped without one.
+    """
+    wanted = references or exhibit.references
+    if not wanted:
+        return _score(exhibit, reason=f"no reference for turn {exhibit.turn.index}")
+    answer, *others = await embed([exhibit.turn.answer.text, *wanted])
+    nearest = max(_cosine(answer, other) for other in others)
+    grade = 1 + sum(nearest >= limit for limit in LIMITS)
+    return _score(exhibit, grade=grade, cosine=round(nearest, 4), reason=f"cosine {nearest:.2f}")
+
+
+def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
+    """0 when one of the two is all zeros; rounding errors do not push it over 1."""
+    lengths = math.hypot(*one) * math.hypot(*other)
+    product = sum(a * b for a, b in zip(one, other, strict=True))
+    return max(-1.0, min(1.0, product / lengths)) if lengths else 0.0
+
+
+def _score(exhibit: Exhibit, *, reason: str, grade: int = 0, cosine: float = 0.0) -> Score:
+    """Grade 0 stands for a skipped turn."""
+    return Score(
+        judge="cosine",
+        conversation=exhibit.conversation,
+        turn=exhibit.turn.index,
+        state="scored" if grade else "skipped",
+        value=grade / 5 if grade else None,
+        raw=float(grade) if grade else None,
+        reason=reason,
+        detail={"cosine": cosine} if grade else {},
+    )

@@ -1,0 +1,111 @@
+"""What a user's function is called with: each of its parameters gets its value by its name."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from simulator import InputError, Query
+
+_NAMES: Mapping[str, tuple[str, ...]] = {
+    "question": ("question", "query", "text", "message", "user_message", "user_input", "input", "utterance"),
+    "history": ("history", "chat_history"),
+    "messages": ("messages",),
+    "session": ("session", "session_id", "conversation_id", "thread_id", "user_id"),
+    "language": ("language", "lang"),
+    "case": ("case", "case_id"),
+    "prompt": ("prompt", "system_prompt", "system"),
+}
+_MEANING = {name: meaning for meaning, names in _NAMES.items() for name in names}
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+Value = Callable[[Query], Any]
+Call = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+def arguments_of(function: Callable[..., Any], prompt: str) -> Callable[[Query], Call]:
+    """How a query becomes the arguments of `function`; raises InputError when a parameter fits nothing."""
+    try:
+        declared = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):  # written in C: it does not say what it takes
+        return lambda query: ((query.text,), {})
+    parameters = [each for each in declared if each.kind not in _VARIADIC]
+    if not parameters and not declared:
+        msg = "the function takes no parameter; it needs one for the question."
+        raise InputError(msg)
+    positional: list[Value] = []
+    named: dict[str, Value] = {}
+    for place, parameter in enumerate(parameters):
+        value = _value(parameter, first=place == 0, alone=len(parameters) == 1, prompt=prompt)
+        if value is not None and parameter.kind is parameter.POSITIONAL_ONLY:
+            positional.append(value)
+        elif value is not None:
+            named[parameter.name] = value
+    if not parameters:
+        positional.append(_text)
+    return lambda query: (
+        tuple(value(query) for value in positional),
+        {name: value(query) for name, value in named.items()},
+    )
+
+
+def _value(parameter: inspect.Parameter, *, first: bool, alone: bool, prompt: str) -> Value | None:
+    """What a parameter is given; None when its own default serves better."""
+    annotated = _annotation(parameter)
+    if annotated.rpartition(".")[2] == "Query" or (annotated == "" and alone and parameter.name == "query"):
+        return lambda query: query
+    meaning = _MEANING.get(parameter.name) or ("question" if first else "")
+    optional = parameter.default is not parameter.empty
+    if optional and (not meaning or (meaning == "prompt" and not prompt)):
+        return None
+    if not meaning:
+        known = ", ".join(name for names in _NAMES.values() for name in names)
+        msg = f"nothing is known to give to the parameter '{parameter.name}'. It may be one of: {known}."
+        raise InputError(msg)
+    if meaning == "prompt":
+        return lambda _: prompt
+    if meaning == "history" and "tuple" in annotated.lower():
+        return _pairs
+    return _GIVEN[meaning]
+
+
+def _annotation(parameter: inspect.Parameter) -> str:
+    """The annotation as written, evaluated or not: "str", "simulator.types.Query", "list[tuple[str]]"."""
+    noted = parameter.annotation
+    if noted is parameter.empty:
+        return ""
+    return noted if isinstance(noted, str) else noted.__name__ if inspect.isclass(noted) else str(noted)
+
+
+def _text(query: Query) -> str:
+    return query.text
+
+
+def _history(query: Query) -> list[dict[str, str]]:
+    """The dialogue before this question, as a list that the function may append to."""
+    return [message.model_dump() for message in query.history]
+
+
+def _messages(query: Query) -> list[dict[str, str]]:
+    """The dialogue with this question at its end, as chat models take it."""
+    return [*_history(query), {"role": "user", "content": query.text}]
+
+
+def _pairs(query: Query) -> list[tuple[str, str]]:
+    """The dialogue before this question as (user, assistant); what was not answered stands beside ""."""
+    pairs: list[tuple[str, str]] = []
+    for message in query.history:
+        if message.role == "user" or not pairs or pairs[-1][1]:
+            pairs.append((message.content, "") if message.role == "user" else ("", message.content))
+        else:
+            pairs[-1] = (pairs[-1][0], message.content)
+    return pairs
+
+
+_GIVEN: Mapping[str, Value] = {
+    "question": _text,
+    "history": _history,
+    "messages": _messages,
+    "session": lambda query: query.session,
+    "language": lambda query: query.language,
+    "case": lambda query: query.case,
+}

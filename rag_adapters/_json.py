@@ -1,0 +1,147 @@
+"""JSON of settings and replies: templates that are filled after parsing, paths to a value."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from simulator import InputError, RagFailure
+
+_STEP = re.compile(r"\[(\*|\d+)\]|\.?([^.\[\]]+)")
+_ALONE = re.compile(r"\$\{?([a-z]+)\}?")
+
+
+def setting(name: str, text: str) -> str:
+    """The value of a setting; of `@file`, what the file says."""
+    if not text.startswith("@"):
+        return text
+    try:
+        return Path(text[1:]).read_text(encoding="utf-8-sig").strip()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        msg = f"{name}={text}: the file cannot be read ({reason})."
+        raise InputError(msg) from None
+
+
+def parsed(name: str, text: str) -> Any:
+    """The JSON of a setting, written out or in `@file.json`."""
+    try:
+        return json.loads(setting(name, text))
+    except ValueError as error:
+        msg = f"{name} is not JSON: {error}. In a shell, use single quotes around it, or {name}=@file.json."
+        raise InputError(msg) from None
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """Every text in a JSON value; the names of fields are none."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (list, dict)):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from texts_in(each)
+
+
+def variables_in(name: str, value: Any) -> set[str]:
+    """The `$variables` that a setting uses; raises InputError for a lone dollar."""
+    templates = [Template(text) for text in texts_in(value)]
+    if not all(template.is_valid() for template in templates):
+        msg = f"{name} has a lone dollar; write $$ for a plain one."
+        raise InputError(msg)
+    return {used for template in templates for used in template.get_identifiers()}
+
+
+def filled(value: Any, texts: Mapping[str, str], lists: Mapping[str, list[Any]]) -> Any:
+    """A parsed template with its variables filled in, so that no quotation mark can break it.
+
+    A text that is nothing but a variable of `lists` becomes that list; within a list, its entries.
+    """
+    if isinstance(value, str):
+        alone = _list_named(value, lists)
+        return Template(value).substitute(texts) if alone is None else alone
+    if isinstance(value, dict):
+        return {key: filled(each, texts, lists) for key, each in value.items()}
+    if not isinstance(value, list):
+        return value
+    entries: list[Any] = []
+    for each in value:
+        alone = _list_named(each, lists)
+        entries += [filled(each, texts, lists)] if alone is None else alone
+    return entries
+
+
+def _list_named(value: Any, lists: Mapping[str, list[Any]]) -> list[Any] | None:
+    alone = _ALONE.fullmatch(value.strip()) if isinstance(value, str) else None
+    return lists.get(alone[1]) if alone else None
+
+
+class JsonPath:
+    """`data.reply`, `choices.0.message.content`, `sources[*].text`; `$` alone is the whole reply."""
+
+    def __init__(self, name: str, text: str) -> None:
+        """Raises InputError when `text` is no path."""
+        self.text = text
+        path = text.removeprefix("$").removeprefix(".")
+        found = list(_STEP.finditer(path))
+        if "".join(match[0] for match in found) != path or not text:
+            msg = f"{name}={text}: not a path. Write it like data.reply, choices.0.text or sources[*]."
+            raise InputError(msg)
+        self.steps = tuple(match[1] or match[2] for match in found)
+
+    def of(self, value: Any) -> Any:
+        """What stands at this path; raises RagFailure that lists what is there instead."""
+        return _follow(value, self.steps, "the reply")
+
+    def within(self, value: Any, default: Any = None) -> Any:
+        """What stands at this path, else `default`."""
+        try:
+            return self.of(value)
+        except RagFailure:
+            return default
+
+
+def _follow(value: Any, steps: tuple[str, ...], place: str) -> Any:
+    if not steps:
+        return value
+    step, rest = steps[0], steps[1:]
+    here = f"{place}.{step}" if place != "the reply" else step
+    if step == "*" and isinstance(value, list):
+        return _each(value, rest, here)
+    if isinstance(value, dict) and step in value:
+        return _follow(value[step], rest, here)
+    if isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+        return _follow(value[int(step)], rest, here)
+    raise _missing(value, step, place)
+
+
+def _each(values: list[Any], rest: tuple[str, ...], place: str) -> list[Any]:
+    """The rest of a path in every entry that has it; an entry of another kind may lack it."""
+    found: list[Any] = []
+    failure: RagFailure | None = None
+    for value in values:
+        try:
+            one = _follow(value, rest, place)
+        except RagFailure as error:
+            failure = failure or error
+            continue
+        found += one if "*" in rest else [one]
+    if failure and not found:
+        raise failure
+    return found
+
+
+def _missing(value: Any, step: str, place: str) -> RagFailure:
+    wanted = "list" if step == "*" else f"'{step}'"
+    return RagFailure("malformed", f"no {wanted} in {place}, which {kind(value)}")
+
+
+def kind(value: Any) -> str:
+    """What a value is, for messages: "has the keys id, text", "is a list of 3", "is a text"."""
+    if isinstance(value, dict):
+        return f"has the keys {', '.join(str(key)[:40] for key in list(value)[:20])}" if value else "is empty"
+    if isinstance(value, list):
+        return f"is a list of {len(value)}"
+    if value is None:
+        return "is null"
+    return "is a text" if isinstance(value, str) else "is a number or a truth value"

@@ -1,0 +1,199 @@
+"""An OpenAI-compatible chat endpoint is the bot: --set model=... --set url=..."""
+
+import os
+from collections.abc import AsyncIterator, Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from rag_adapters._json import JsonPath, kind, parsed, setting
+from rag_adapters.documents import passages_of
+from simulator import Answer, InputError, Passage, Query, RagFailure, Usage
+
+if TYPE_CHECKING:
+    from openai import APIStatusError, AsyncOpenAI, OpenAIError
+
+KEYS = ("REHEARSAL_BOT_KEY", "OPENAI_API_KEY")
+_NO_KEY = "none"  # the client insists on one; servers without keys ignore it
+
+# Where endpoints that search for themselves say what they found.
+_CITATIONS = tuple(JsonPath("", path) for path in ("context.citations", "citations", "sources"))
+_CHOICE = JsonPath("", "choices.0")
+
+
+def connect(
+    *,
+    url: str = "",
+    model: str,
+    system: str = "",
+    stream: bool = False,
+    api_key_env: str = "",
+    extra: str = "{}",
+) -> "ChatBot":
+    """The model `model` at `url` (OPENAI_BASE_URL when empty), told `system`, as the bot.
+
+    `system` may be `@file.txt`; `extra` is JSON, or `@file.json`, that is added to every request. The key is
+    read from the variable `api_key_env`, else from REHEARSAL_BOT_KEY or OPENAI_API_KEY.
+    """
+    address = url or os.environ.get("OPENAI_BASE_URL", "")
+    key = _key(api_key_env, needed=not address)
+    if address and urlsplit(address).scheme not in ("http", "https"):
+        msg = f"url={address}: must begin with http:// or https://, as in http://localhost:11434/v1."
+        raise InputError(msg)
+    more = parsed("extra", extra)
+    if not isinstance(more, dict):
+        msg = 'extra must be a JSON object, as in {"temperature": 0}.'
+        raise InputError(msg)
+    if stream:
+        more = {"stream": True, "stream_options": {"include_usage": True}, **more}
+    return ChatBot(address, key, {"model": model, **more}, setting("system", system))
+
+
+def _key(named: str, *, needed: bool) -> str:
+    if named and named not in os.environ:
+        msg = f"api_key_env={named}: that variable is not set. Export it with the bot's key."
+        raise InputError(msg)
+    found = [os.environ[name] for name in ((named,) if named else KEYS) if os.environ.get(name)]
+    if not found and needed:
+        msg = f"no key and no url: export {' or '.join(KEYS)}, or --set url=... of an endpoint without keys."
+        raise InputError(msg)
+    return found[0].strip() if found else _NO_KEY
+
+
+class ChatBot:
+    """A chat model that answers customers; one client, made when it is first asked."""
+
+    def __init__(self, url: str, key: str, body: Mapping[str, Any], system: str) -> None:
+        self.url, self.body, self.system = url, body, system
+        self._key = key
+        self._client: AsyncOpenAI | None = None
+
+    async def __call__(self, query: Query) -> Answer:
+        """The model's answer; raises RagFailure for everything that is none."""
+        from openai import OpenAIError  # listing adapters does not wait for it
+
+        body = {**self.body, "messages": self._messages(query)}
+        try:
+            reply = await (self._streamed(body) if body.get("stream") else self._whole(body))
+        except OpenAIError as error:
+            raise self._failure(error) from None
+        except ValueError as error:
+            raise RagFailure("malformed", f"the reply is not JSON ({error})") from None
+        return _answer(reply, str(self.body["model"]))
+
+    async def aclose(self) -> None:
+        """Closes the connections."""
+        if self._client is not None:
+            await self._client.close()
+
+    def _messages(self, query: Query) -> list[dict[str, str]]:
+        system = [{"role": "system", "content": self.system}] if self.system else []
+        history = [message.model_dump() for message in query.history]
+        return [*system, *history, {"role": "user", "content": query.text}]
+
+    def _connections(self) -> "AsyncOpenAI":
+        from openai import AsyncOpenAI, DefaultAioHttpClient
+
+        if self._client is None:
+            # Retrying would hide how often the bot fails; how long to wait is the rehearsal's --timeout.
+            self._client = AsyncOpenAI(
+                api_key=self._key,
+                base_url=self.url or None,
+                max_retries=0,
+                timeout=None,
+                http_client=DefaultAioHttpClient(timeout=None),
+            )
+        return self._client
+
+    async def _whole(self, body: dict[str, Any]) -> Any:
+        return await self._connections().post("/chat/completions", body=body, cast_to=object)
+
+    async def _streamed(self, body: dict[str, Any]) -> Any:
+        """A stream put together again into the reply it would have been."""
+        from openai import AsyncStream
+
+        stream: AsyncStream[Any] = await self._connections().post(
+            "/chat/completions", body=body, cast_to=object, stream=True, stream_cls=AsyncStream[object]
+        )
+        async with stream:
+            return await _joined(stream)
+
+    def _failure(self, error: "OpenAIError") -> RagFailure:
+        from openai import APIConnectionError, APIStatusError
+
+        if isinstance(error, APIConnectionError):
+            # A refused connection arrives as a time-out; there is no other, for none is set.
+            cause = error.__cause__ or error
+            lost = "unreachable" if type(cause).__name__.startswith("Connect") else "error"
+            host = urlsplit(self.url).netloc.rpartition("@")[2] or "OpenAI"
+            return RagFailure(lost, f"{host}: {self._shown(str(cause))}")
+        if isinstance(error, APIStatusError):
+            refused = "denied" if error.status_code in (401, 403) else "error"
+            return RagFailure(refused, f"HTTP {error.status_code}: {self._shown(_reason(error))}")
+        return RagFailure("error", self._shown(str(error)))
+
+    def _shown(self, text: str) -> str:
+        masked = text if self._key == _NO_KEY else text.replace(self._key, "***")
+        return " ".join(masked.split())[:200]
+
+
+async def _joined(stream: AsyncIterator[Any]) -> dict[str, Any]:
+    message: dict[str, Any] = {"content": "", "refusal": ""}
+    whole: dict[str, Any] = {}
+    async for chunk in stream:
+        if not isinstance(chunk, dict):
+            continue
+        whole |= {key: value for key, value in chunk.items() if value is not None and key != "choices"}
+        for choice in chunk.get("choices") or ():
+            delta = choice.get("delta") or {}
+            for key, value in delta.items():
+                message[key] = message[key] + (value or "") if key in ("content", "refusal") else value
+            whole["finish_reason"] = choice.get("finish_reason") or whole.get("finish_reason")
+            whole["choices"] = [{"message": message, "finish_reason": whole["finish_reason"]}]
+    return whole
+
+
+def _answer(reply: Any, model: str) -> Answer:
+    choice = _CHOICE.within(reply)
+    message = choice.get("message") if isinstance(choice, dict) else None
+    if not isinstance(message, dict):
+        raise RagFailure("malformed", f"the reply is no chat completion: it {kind(reply)}")
+    # A model that refuses has answered the customer all the same.
+    text = _text(message.get("content")) or _text(message.get("refusal"))
+    if not text.strip():
+        raise RagFailure("empty", f"the model said nothing (finish_reason {choice.get('finish_reason')})")
+    return Answer(text=text, passages=_citations(message, reply), usage=_usage(reply.get("usage"), model))
+
+
+def _text(content: Any) -> str:
+    """A message's text; of a message in parts, that of its parts together."""
+    if isinstance(content, list):
+        return "".join(_text(part.get("text")) for part in content if isinstance(part, dict))
+    return content if isinstance(content, str) else ""
+
+
+def _citations(*holders: Any) -> tuple[Passage, ...]:
+    """The first list of citations that has texts; bare links are no passages."""
+    for holder in holders:
+        for path in _CITATIONS:
+            found = path.within(holder)
+            texts = [each for each in found if _cites(each)] if isinstance(found, list) else []
+            if texts:
+                return passages_of(texts)
+    return ()
+
+
+def _cites(entry: Any) -> bool:
+    return isinstance(entry, dict) and any(isinstance(entry.get(key), str) for key in ("content", "text"))
+
+
+def _usage(counted: Any, model: str) -> Usage | None:
+    if not isinstance(counted, dict):
+        return None
+    tokens = [counted.get(name) for name in ("prompt_tokens", "completion_tokens")]
+    asked, said = (number if isinstance(number, int) else 0 for number in tokens)
+    return Usage(model=model, tokens_in=asked, tokens_out=said)
+
+
+def _reason(error: "APIStatusError") -> str:
+    said = error.body.get("message") if isinstance(error.body, dict) else error.body
+    return str(said or error.message)

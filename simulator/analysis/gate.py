@@ -1,0 +1,133 @@
+"""Whether a run reached its target, and in words what is missing. The gate advises; people decide."""
+
+from typing import Literal
+
+from simulator.analysis.figures import JudgeSummary, Summary
+from simulator.types import Value
+
+# Scores are means of fifths: what differs by less is the same number in floating point.
+_SAME = 1e-9
+
+Problem = Literal["below", "unsure", "ungraded", "judge", "simulator", "unfinished", "running"]
+
+_SENTENCES: dict[Problem, str] = {
+    "below": "score {score} is {short} below the target {target}: {red} of {turns} turns are red",
+    "unsure": "score {score} reaches the target {target}, but its 95 % interval begins at {low}",
+    "ungraded": "nothing was graded, so there is no score",
+    "judge": "{failed} of {of} grades failed ({share} %), more than --max-failed allows ({allowed} %)",
+    "simulator": "{failed} of {of} messages of the simulated customer failed ({share} %),"
+    " more than --max-failed allows ({allowed} %)",
+    "unfinished": "the run stopped after {finished} of {planned} conversations",
+    "running": "the run is not finished: {finished} of {planned} conversations",
+}
+
+
+class Finding(Value):
+    """One thing the gate found; `figures` are the numbers its sentence is made of, as text."""
+
+    problem: Problem
+    figures: dict[str, str]
+
+    @property
+    def sentence(self) -> str:
+        """The finding in English."""
+        return _SENTENCES[self.problem].format(**self.figures)
+
+
+class Gate(Value):
+    """The verdict: `passed` is None without a target, and False as long as the run is incomplete.
+
+    `incomplete` says that judge, simulator or an interruption left too much ungraded to decide.
+    A passed gate may still have a reason: the interval reaches below the target.
+    """
+
+    target: float | None
+    passed: bool | None
+    reasons: tuple[str, ...] = ()
+    incomplete: bool = False
+    findings: tuple[Finding, ...] = ()
+
+
+def decide(summary: Summary, target: float | None, max_failed: float) -> Gate:
+    """The gate at `target` (0..1); `max_failed` is the largest share of failures that is tolerated."""
+    missing = [*_unfinished(summary), *_failed(summary, max_failed), *_ungraded(summary)]
+    against = _against(summary, target)
+    reached = target is not None and summary.score is not None and summary.score >= target - _SAME
+    findings = tuple(against + missing)
+    return Gate(
+        target=target,
+        passed=None if target is None else reached and not missing,
+        reasons=tuple(finding.sentence for finding in findings),
+        incomplete=bool(missing),
+        findings=findings,
+    )
+
+
+def _against(summary: Summary, target: float | None) -> list[Finding]:
+    """How the score stands to the target, where that needs saying."""
+    if target is None or summary.score is None:
+        return []
+    if summary.score < target - _SAME:
+        return [_below(summary, summary.score, target)]
+    if summary.interval and summary.interval[0] < target - _SAME:
+        score, _, shown = apart(summary.score, target)
+        low, _, _ = apart(summary.interval[0], target)
+        return [Finding(problem="unsure", figures={"score": score, "target": shown, "low": low})]
+    return []
+
+
+def _below(summary: Summary, score: float, target: float) -> Finding:
+    """By how much the target was missed, and how many turns are red."""
+    shown, short, goal = apart(score, target)
+    figures = {"score": shown, "short": short, "target": goal}
+    return Finding(problem="below", figures=figures | {"red": str(summary.red), "turns": str(summary.turns)})
+
+
+def _unfinished(summary: Summary) -> list[Finding]:
+    """Conversations that are still to be held."""
+    if summary.status == "finished" and summary.finished >= summary.planned:
+        return []
+    problem: Problem = "running" if summary.status == "running" else "unfinished"
+    figures = {"finished": str(summary.finished), "planned": str(summary.planned)}
+    return [Finding(problem=problem, figures=figures)]
+
+
+def _failed(summary: Summary, max_failed: float) -> list[Finding]:
+    """Failures of judges and of the simulated customer beyond the limit."""
+    deciding = [judge for name, judge in summary.judges.items() if name == summary.primary]
+    # All judges together, or the one that decides: its failures must not hide among the others.
+    grades = (_grades(list(summary.judges.values())), _grades(deciding))
+    over = [share for share in grades if _exceeds(*share, max_failed)][:1]
+    found = [_share("judge", *share, max_failed) for share in over]
+    said = (summary.simulator.failed, summary.turns + summary.simulator.failed)
+    return found + ([_share("simulator", *said, max_failed)] if _exceeds(*said, max_failed) else [])
+
+
+def _grades(judges: list[JudgeSummary]) -> tuple[int, int]:
+    """How many grades failed, of how many that were asked for."""
+    return sum(j.failed for j in judges), sum(j.n + j.failed for j in judges)
+
+
+def _exceeds(failed: int, of: int, limit: float) -> bool:
+    """Whether the failures are more than the limit's share."""
+    return failed > of * limit + _SAME
+
+
+def _share(problem: Problem, failed: int, of: int, limit: float) -> Finding:
+    """The failures as a finding."""
+    figures = {"failed": str(failed), "of": str(of), "share": f"{100 * failed / of:.1f}"}
+    return Finding(problem=problem, figures=figures | {"allowed": f"{100 * limit:g}"})
+
+
+def _ungraded(summary: Summary) -> list[Finding]:
+    """A run without a single grade."""
+    return [] if summary.score is not None else [Finding(problem="ungraded", figures={})]
+
+
+def apart(score: float, target: float) -> tuple[str, str, str]:
+    """Score, distance and target with as many decimals as show that they differ: two, mostly."""
+    for places in (2, 3, 4, 5, 6):
+        shown, goal = f"{score:.{places}f}", f"{target:.{places}f}"
+        if shown != goal or abs(score - target) < _SAME:
+            break
+    return shown, f"{abs(float(goal) - float(shown)):.{places}f}", goal

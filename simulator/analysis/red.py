@@ -1,0 +1,94 @@
+"""Which turns are red, and by which rule: the flags that people look at first."""
+
+from collections.abc import Iterable
+from typing import Literal
+
+from simulator.types import RedRules, Score, Severity, Value
+
+Kind = Literal["no_answer", "overall", "groundedness", "correctness", "claims", "facts"]
+
+# In the order in which they are shown and counted; all but the first two are second marks.
+KINDS: tuple[Kind, ...] = ("no_answer", "overall", "groundedness", "correctness", "claims", "facts")
+RANK: dict[Severity, int] = {"major": 0, "moderate": 1, "minor": 2}
+
+
+class Mark(Value):
+    """One reason why a turn is red; `reason` is the judge's own sentence."""
+
+    kind: Kind
+    severity: Severity
+    reason: str = ""
+
+
+def primary_judge(judges: Iterable[str]) -> str:
+    """The judge that decides score and colour: `turn`, or else the first one named."""
+    names = list(judges)
+    return "turn" if "turn" in names else next(iter(names), "")
+
+
+def red_marks(
+    conversation: str, scores: Iterable[Score], rules: RedRules, primary: str = ""
+) -> tuple[Mark, ...]:
+    """The marks of one turn, given its scores; empty when the turn is not red.
+
+    A turn without an answer has the one mark `no_answer`, whatever the rules: it is the bot's own
+    failure. Without `primary`, `turn` decides, or else the first judge among the scores.
+    """
+    scored = {s.judge: s for s in scores if s.conversation == conversation and s.state == "scored"}
+    for score in scored.values():
+        if is_unanswered(score):
+            return (Mark(kind="no_answer", severity="major", reason=score.reason),)
+    verdict = scored.get(primary or primary_judge(scored))
+    found = (
+        _overall(verdict, rules.overall),
+        _groundedness(scored.get("groundedness"), rules.groundedness),
+        _correctness(scored.get("turn"), rules.correctness),
+        _share("claims", scored.get("claims"), rules.claims),
+        _share("facts", scored.get("facts"), rules.facts),
+    )
+    return tuple(mark for mark in found if mark)
+
+
+def is_unanswered(score: Score) -> bool:
+    """Whether the score is the scale's minimum by rule, because the bot gave no answer."""
+    return score.by_rule and score.raw == score.scale[0]
+
+
+def worst(marks: Iterable[Mark]) -> Severity:
+    """The gravest severity among some marks; `minor` when there are none."""
+    return min((mark.severity for mark in marks), key=RANK.__getitem__, default="minor")
+
+
+def _overall(score: Score | None, limit: float | None) -> Mark | None:
+    """Red below the limit; at most two of five points is major."""
+    if limit is None or score is None or score.value is None or score.value >= limit:
+        return None
+    return _mark("overall", score, major=score.value <= 0.4)
+
+
+def _groundedness(score: Score | None, limit: float | None) -> Mark | None:
+    """Red at or below the limit; a grade of 1 or 2 says that the passages contradict the answer."""
+    if limit is None or score is None or score.raw is None or score.raw > limit:
+        return None
+    return _mark("groundedness", score, major=score.raw <= 2)
+
+
+def _correctness(score: Score | None, limit: float | None) -> Mark | None:
+    """Red when the turn judge's Correctness is at or below the limit."""
+    grade = score.detail.get("correctness") if score else None
+    if limit is None or score is None or not isinstance(grade, int | float) or grade > limit:
+        return None
+    return _mark("correctness", score, major=grade <= 1)
+
+
+def _share(kind: Kind, score: Score | None, on: bool) -> Mark | None:
+    """Red when less than the whole is supported; less than half is major."""
+    if not on or score is None or score.value is None or score.value >= 1:
+        return None
+    return _mark(kind, score, major=score.value < 0.5)
+
+
+def _mark(kind: Kind, score: Score, *, major: bool) -> Mark:
+    """A mark; a severity that the judge gave itself wins over the rule's."""
+    severity: Severity = score.severity or ("major" if major else "moderate")
+    return Mark(kind=kind, severity=severity, reason=score.reason)

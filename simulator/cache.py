@@ -1,0 +1,76 @@
+"""Answers of models to identical requests, kept in the user's cache folder (never under runs/)."""
+
+import hashlib
+import json
+import os
+import sqlite3
+from pathlib import Path
+from typing import Any, Literal
+
+Mode = Literal["on", "off", "read", "refresh"]
+
+
+def cache_folder() -> Path:
+    """Where this user keeps caches: XDG_CACHE_HOME, LOCALAPPDATA, or ~/.cache."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or Path.home() / ".cache"
+    return Path(base) / "rehearsal"
+
+
+def request_key(url: str, body: dict[str, Any]) -> str:
+    """A name for a request: same endpoint and same body, same name. Keys and headers stay out of it."""
+    text = json.dumps([url, body], ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class ResponseCache:
+    """`on` reads and writes, `read` only reads, `refresh` only writes, `off` does neither.
+
+    A cache that cannot be opened or written is switched off: it must never cost a run.
+    """
+
+    def __init__(self, mode: Mode, path: Path | None = None) -> None:
+        """Opens (or makes) the file unless the mode is `off`."""
+        self.mode = mode
+        self._file: sqlite3.Connection | None = None
+        if mode != "off":
+            self._open(path or cache_folder() / "responses.sqlite")
+
+    def _open(self, path: Path) -> None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            path.touch(mode=0o600)
+            self._file = sqlite3.connect(path, timeout=5, isolation_level=None)
+            self._file.execute("PRAGMA journal_mode=WAL")
+            self._file.execute("PRAGMA synchronous=NORMAL")
+            self._file.execute(
+                "CREATE TABLE IF NOT EXISTS responses (key TEXT PRIMARY KEY, body TEXT NOT NULL)"
+            )
+        except (OSError, sqlite3.Error):
+            self._file = None
+
+    def get(self, key: str) -> dict[str, Any] | None:
+        """The stored answer, or None."""
+        if self._file is None or self.mode == "refresh":
+            return None
+        try:
+            row = self._file.execute("SELECT body FROM responses WHERE key = ?", (key,)).fetchone()
+        except sqlite3.Error:
+            return None
+        return json.loads(row[0]) if row else None
+
+    def put(self, key: str, body: dict[str, Any]) -> None:
+        """Keeps an answer."""
+        if self._file is None or self.mode == "read":
+            return
+        try:
+            self._file.execute(
+                "INSERT OR REPLACE INTO responses VALUES (?, ?)", (key, json.dumps(body, ensure_ascii=False))
+            )
+        except sqlite3.Error:  # disk full, or held by a stuck process
+            self.close()
+
+    def close(self) -> None:
+        """Closes the file; the cache is off from then on."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None

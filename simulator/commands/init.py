@@ -1,0 +1,29 @@
+"""`init`: a start of one's own, where the user stands."""
+
+import shutil
+import sys
+from pathlib import Path
+
+from simulator.errors import InputError
+from simulator.find import DEMO
+
+START = DEMO / "start"
+
+
+def command() -> int:
+    """Write a rehearsal.toml, a ten-line bot and a question file into this folder."""
+    files = sorted(path for path in START.iterdir() if path.is_file())
+    for file in files:
+        if Path(file.name).exists():
+            msg = f"{file.name} is already here; nothing was written. Start in an empty folder, or rename it."
+            raise InputError(msg)
+    try:
+        for file in files:
+            shutil.copyfile(file, file.name)
+    except OSError as error:
+        msg = f"{error.filename}: cannot be written ({error.strerror})."
+        raise InputError(msg) from None
+    program = f"python {Path(sys.argv[0])}"
+    sys.stdout.write(f"Written: {', '.join(file.name for file in files)}.\n")
+    sys.stdout.write(f"Put your bot into bot.py, your questions into questions.csv, then: {program}\n")
+    return 0

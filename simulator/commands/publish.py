@@ -1,0 +1,105 @@
+"""After a run: report files beside the run file, a summary on the terminal, an exit code."""
+
+import contextlib
+import json
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+from simulator.analysis.gate import Gate, decide
+from simulator.analysis.summary import as_json, summarise
+from simulator.errors import RunFileError, UnknownName
+from simulator.settings import Settings
+from simulator.store import read_run
+from simulator.types import Language, Results
+
+SINKS = ("json",)
+DONE, MISSED, INCOMPLETE = 0, 1, 3
+
+
+def publish(path: Path, settings: Settings, stopped: str | None = None) -> int:
+    """Paints everything that was asked for, and gives the exit code; `stopped` says why a run broke off."""
+    if stopped is None:
+        return _exit_code(_show(path, settings))
+    with contextlib.suppress(RunFileError):  # the disk is full: that it stopped says it all
+        _show(path, settings)
+    say_stopped(path, stopped)
+    return INCOMPLETE
+
+
+def say_stopped(path: Path, why: str) -> None:
+    """One line on stderr: why a run broke off, and how to finish it."""
+    from simulator.reports.words import plain
+
+    folder = path.parent
+    run = folder.name if folder == Path(Settings().runs, folder.name) else str(folder)
+    because = " ".join(plain(why).split()).rstrip(".")
+    sys.stderr.write(f"error: {because}. Finish it with: python run.py --resume {shlex.quote(run)}\n")
+
+
+def _show(path: Path, settings: Settings) -> Gate:
+    """Report files, summary and JSON."""
+    results = read_run(path)
+    summary = summarise(results, rules=settings.red, judges=settings.judges, seed=settings.seed)
+    gate = decide(summary, settings.target, settings.max_failed)
+    shown = as_json(summary, gate, str(path))
+    language = report_language(results)
+    from simulator.reports.html import render  # jinja2: only when there is something to paint
+
+    page = path.with_name("report.html")
+    write_atomically(page, render(results, summary, gate, language))
+    if "json" in settings.to:
+        write_atomically(
+            path.with_name("report.json"), json.dumps(shown, ensure_ascii=False, indent=2) + "\n"
+        )
+    _paint(results, summary, gate, language, page, as_json=settings.json_output)
+    if settings.json_output:
+        sys.stdout.write(json.dumps(shown, ensure_ascii=False) + "\n")
+    return gate
+
+
+def _paint(
+    results: Results, summary: Any, gate: Gate, language: Language, page: Path, *, as_json: bool
+) -> None:
+    from rich.console import Console
+
+    from simulator.reports.console import paint
+
+    paint(summary, gate, results, language, Console(stderr=as_json), page)
+
+
+def _exit_code(gate: Gate) -> int:
+    if gate.incomplete:
+        return INCOMPLETE
+    return MISSED if gate.passed is False else DONE
+
+
+def report_language(results: Results) -> Language:
+    """The language most cases are in; Japanese on a tie."""
+    english = sum(c.case.language == "en" for c in results.conversations)
+    return "en" if english > len(results.conversations) / 2 else "ja"
+
+
+def check_sinks(names: tuple[str, ...]) -> None:
+    """Raises UnknownName for a report that there is not."""
+    for name in names:
+        if name not in SINKS:
+            raise UnknownName("report", name, SINKS)
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """The whole file or the old one: written beside it, then renamed; readable by its owner only."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with os.fdopen(
+            os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8"
+        ) as file:
+            file.write(text)
+        beside.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            beside.unlink(missing_ok=True)
+        msg = f"{path}: cannot be written ({error.strerror}). The run is safe: paint it again with `report`."
+        raise RunFileError(msg) from None

@@ -1,0 +1,125 @@
+"""`simulate`, the main job: rehearse the bot, grade every turn, show what came of it."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from simulator.commands.options import takes_settings
+from simulator.settings import NOT_OF_THE_RUN, Settings, from_run, load
+from simulator.types import Conversation, Ended, Run
+
+if TYPE_CHECKING:
+    from simulator.stage import Stage
+    from simulator.store import RunFile
+
+INCOMPLETE = 3
+
+
+@takes_settings
+def command(flags: dict[str, Any]) -> int:
+    """Rehearse the bot: customers talk with it, judges grade every turn, a report is written.
+
+    Without a key or an endpoint everything runs offline, with lexical stand-ins for the models.
+    """
+    from simulator.commands.publish import check_sinks
+
+    settings = load(flags)
+    check_sinks(settings.to)
+    if settings.resume is not None:
+        return _resume(settings)
+    return _start(settings)
+
+
+def _start(settings: Settings) -> int:
+    from simulator.endpoints import endpoints  # the engine: --help does without it
+    from simulator.experiment import create_run
+    from simulator.plan import read_plan
+    from simulator.spending import Ledger
+    from simulator.stage import Stage
+
+    plan, personas = read_plan(settings)
+    stage = Stage(settings, endpoints(settings), personas, Ledger({}, settings.budget))
+    stage.check_adapter(plan)
+    if settings.dry_run:
+        return _dry_run(settings, stage, plan)
+    return _perform(settings, stage, plan, lambda: create_run(settings, stage, plan, personas))
+
+
+def _resume(settings: Settings) -> int:
+    """Finishes a run with the options it was started with; a finished one is only shown again."""
+    from simulator.commands.publish import publish
+    from simulator.store import RunFile, find_run, read_run
+
+    path = find_run(str(settings.resume), Path(settings.runs))
+    run = read_run(path).run
+    stored = _as_started(run, settings)
+    if run.status == "finished":
+        return publish(path, stored)
+    # Held before anything is made, paid or said: another process may be at it.
+    with contextlib.closing(RunFile.reopen(path)) as file:
+        return _go_on(stored, file)
+
+
+def _as_started(run: Run, settings: Settings) -> Settings:
+    """The run's own options and models; how to show it, and a new budget, are today's."""
+    from simulator.endpoints import LEXICAL
+
+    now = {name: getattr(settings, name) for name in NOT_OF_THE_RUN}
+    models = {f"{role}_model": model or LEXICAL for role, model in run.models.items()}
+    budget = {"budget": settings.budget} if settings.budget else {}
+    return from_run({**run.settings, **models, **budget}, **now)
+
+
+def _go_on(settings: Settings, file: "RunFile") -> int:
+    from simulator.endpoints import endpoints
+    from simulator.spending import Ledger
+    from simulator.stage import Stage
+
+    results = file.results()
+    ledger = Ledger(results.spending, settings.budget)
+    stage = Stage(settings, endpoints(settings), results.personas, ledger)
+    if settings.dry_run:
+        cut_off = (None, Ended.INTERRUPTED, Ended.BUDGET)
+        return _dry_run(settings, stage, [talk for talk in results.conversations if talk.ended in cut_off])
+
+    def reopened() -> "RunFile":
+        file.reopened()
+        return file
+
+    return _perform(settings, stage, results.conversations, reopened)
+
+
+def _perform(
+    settings: Settings, stage: "Stage", plan: tuple[Conversation, ...], open_file: Callable[[], "RunFile"]
+) -> int:
+    from simulator.commands.announce import announce
+    from simulator.commands.progress import progress_on_stderr
+    from simulator.commands.publish import publish, say_stopped
+    from simulator.experiment import perform
+
+    opened: list[RunFile] = []
+
+    def opening() -> "RunFile":
+        opened.append(open_file())
+        return opened[0]
+
+    announce(settings, stage, plan)
+    try:
+        with progress_on_stderr(plan, stage) as progress:
+            path, stopped = asyncio.run(perform(stage, plan, opening, progress))
+    except KeyboardInterrupt:  # Ctrl-C for the second time
+        if not opened:
+            raise
+        say_stopped(opened[0].path, "interrupted")
+        return INCOMPLETE
+    return publish(path, settings, stopped)
+
+
+def _dry_run(settings: Settings, stage: "Stage", plan: Sequence[Conversation]) -> int:
+    from simulator.commands.announce import show_forecast
+    from simulator.forecast import forecast
+
+    show_forecast(forecast(stage, plan), as_json=settings.json_output)
+    return 0

@@ -1,0 +1,245 @@
+"""One dialogue, from the case's question to its end; whatever the bot does becomes data here."""
+
+import asyncio
+import contextlib
+import inspect
+import math
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from simulator.errors import AccessDenied, BoundaryFailure, ModelFailure, RagFailure, RunFileError
+from simulator.spending import BudgetSpent
+from simulator.types import (
+    Answer,
+    Conversation,
+    Ended,
+    Failure,
+    Message,
+    Passage,
+    Query,
+    Rag,
+    Turn,
+    User,
+    Utterance,
+    encodable,
+)
+
+# Longer answers are cut, with a mark: a bot that dumps a megabyte must not fill every prompt and sheet.
+LONGEST_ANSWER = 20_000
+CUT_MARK = " […]"
+LONGEST_MESSAGE = 300
+# A bot that fails this often in a row has ended the conversation itself.
+FAILURES_IN_A_ROW = 2
+# Not the bot's failures, though they may pass through it: after these nothing else can succeed.
+_STOPPING = (AccessDenied, BudgetSpent, RunFileError, KeyboardInterrupt, GeneratorExit)
+_LEAVING = {"satisfied": Ended.SATISFIED, "gave_up": Ended.GAVE_UP, "handed_over": Ended.HANDED_OVER}
+
+
+class Log(Protocol):
+    """Where a dialogue is written as it happens."""
+
+    def said(self, conversation: str, turn: int, utterance: Utterance) -> None:
+        """The customer's line."""
+        ...
+
+    def answered(self, conversation: str, turn: int, answer: Answer) -> None:
+        """The bot's answer."""
+        ...
+
+
+async def converse(
+    start: Conversation,
+    user: User,
+    rag: Rag,
+    log: Log,
+    *,
+    turns: int,
+    session: str,
+    timeout: float,
+    pending: Utterance | None = None,
+    on_turn: Callable[[Conversation], None] = lambda _: None,
+) -> Conversation:
+    """Plays on from what `start` already holds, up to `turns` turns, then asks how the customer leaves.
+
+    `pending` is a customer line that was said but not answered before an interruption.
+    `on_turn` is told of each new turn as soon as it is there. Raises AccessDenied and BudgetSpent.
+    """
+    talk = start
+    while True:
+        index = len(talk.turns) + 1
+        if failed := _rag_gave_out(talk):
+            return _end(talk, Ended.RAG_FAILED, failed.message)
+        try:
+            line = pending or (await user(talk.case, talk.turns) if talk.turns else _opening(talk))
+        except AccessDenied:
+            raise
+        except ModelFailure as error:
+            return _end(talk, Ended.USER_FAILED, str(error))
+        if line.next != "stay":
+            return _end(talk, _LEAVING[line.next], line.reason, line.text)
+        if index > turns:
+            return _end(talk, Ended.TURN_LIMIT, line.reason)
+        if pending is None:
+            log.said(talk.id, index, line)
+        pending = None
+        answer = await ask(rag, _query(talk, line.text, session), timeout)
+        log.answered(talk.id, index, answer)
+        turn = Turn(index=index, user=line.text, answer=answer, broken_rules=line.broken_rules)
+        talk = talk.model_copy(update={"turns": (*talk.turns, turn)})
+        on_turn(talk)
+
+
+def _opening(talk: Conversation) -> Utterance:
+    return Utterance(text=talk.case.question)
+
+
+def _end(talk: Conversation, ended: Ended, reason: str, closing: str = "") -> Conversation:
+    return talk.model_copy(update={"ended": ended, "reason": reason, "closing": closing})
+
+
+def _rag_gave_out(talk: Conversation) -> Failure | None:
+    """The failure after which asking on makes no sense: a refused key, or one too many in a row."""
+    last = [turn.answer.error for turn in talk.turns[-FAILURES_IN_A_ROW:]]
+    if not last or last[-1] is None:
+        return None
+    in_a_row = len(last) == FAILURES_IN_A_ROW and all(last)
+    return last[-1] if in_a_row or last[-1].kind == "denied" else None
+
+
+def _query(talk: Conversation, text: str, session: str) -> Query:
+    history = list(talk.case.history)
+    for turn in talk.turns:
+        history.append(Message(role="user", content=turn.user))
+        history.append(Message(role="assistant", content=turn.answer.text))
+    return Query(
+        text=text,
+        history=tuple(history),
+        session=session,
+        case=talk.case.id,
+        language=talk.case.language,
+    )
+
+
+async def ask(rag: Rag, query: Query, timeout: float) -> Answer:
+    """The bot's answer. Everything that can go wrong in it comes back as `Answer.error`."""
+    started = time.perf_counter()
+    try:
+        async with asyncio.timeout(timeout) as clock:
+            answer = as_answer(await _called(rag, query))
+    except _STOPPING:
+        raise
+    except BaseException as error:  # the bot is not our code: whatever it raises is a finding
+        answer = _failure_of(error)
+    _leave_if_cancelled()
+    if clock.expired():
+        answer = _failed("timeout", f"no answer within {timeout:g} s")
+    own = answer.seconds
+    timed = own if own and math.isfinite(own) and own > 0 else time.perf_counter() - started
+    return answer.model_copy(update={"seconds": timed})
+
+
+def _leave_if_cancelled() -> None:
+    """Goes on with a cancellation that the bot swallowed; one that it raised itself cancels nothing."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
+
+
+def _failure_of(error: BaseException) -> Answer:
+    if isinstance(error, BoundaryFailure):
+        return _failed(error.failure.kind, error.failure.message)
+    kind = "timeout" if isinstance(error, TimeoutError) else "error"
+    try:
+        said = str(error)
+    except Exception:  # its own __str__ fails
+        said = ""
+    return _failed(kind, f"{type(error).__name__}: {said}".rstrip(": "))
+
+
+async def _called(rag: Rag, query: Query) -> Any:
+    if inspect.iscoroutinefunction(rag) or inspect.iscoroutinefunction(type(rag).__call__):
+        return await rag(query)
+    result = await _in_thread(rag, query)
+    return await result if inspect.isawaitable(result) else result
+
+
+async def _in_thread(rag: Rag, query: Query) -> Any:
+    """Runs a blocking bot beside the loop. A daemon thread: one that hangs cannot hold up the exit."""
+    loop = asyncio.get_running_loop()
+    outcome: asyncio.Future[Any] = loop.create_future()
+
+    def settle(result: Any) -> None:
+        if not outcome.done():
+            outcome.set_result(result)
+
+    def work() -> None:
+        try:
+            result = rag(query)
+        except BaseException as error:  # on a thread of its own, SystemExit ends nothing but the call
+            result = _failure_of(error)
+        with contextlib.suppress(RuntimeError):  # the run is over, and with it the loop
+            loop.call_soon_threadsafe(settle, result)
+
+    threading.Thread(target=work, daemon=True, name="rag").start()
+    return await outcome
+
+
+def as_answer(result: Any) -> Answer:
+    """What an adapter may return (Answer, text, (text, passages), a mapping) as an Answer."""
+    if result is None:
+        return _failed("empty", "the bot returned None")
+    if isinstance(result, Answer):
+        answer = result
+    elif isinstance(result, str):
+        answer = Answer(text=result)
+    elif isinstance(result, tuple) and len(result) == 2:
+        answer = Answer(text=_text(result[0]), passages=_passages(result[1]))
+    elif isinstance(result, Mapping) and "answer" in result:
+        answer = Answer(text=_text(result["answer"]), passages=_passages(result.get("passages")))
+    else:
+        return _failed("malformed", f"the bot returned {type(result).__name__}, not an answer")
+    return _checked(answer)
+
+
+def _checked(answer: Answer) -> Answer:
+    answer = Answer.model_validate(encodable(answer.model_dump(warnings=False)))
+    if answer.error is None and not _is_visible(answer.text):
+        return answer.model_copy(update={"text": "", "error": Failure(kind="empty", message="empty answer")})
+    if len(answer.text) > LONGEST_ANSWER:
+        return answer.model_copy(update={"text": answer.text[:LONGEST_ANSWER] + CUT_MARK})
+    return answer
+
+
+def _is_visible(text: str) -> bool:
+    """Whether there is anything to read in it: not only blanks, control codes and zero-width marks."""
+    return any(character.isprintable() and not character.isspace() for character in text)
+
+
+def _passages(value: Any) -> tuple[Passage, ...]:
+    items = value if isinstance(value, (list, tuple)) else [value] if value else []
+    return tuple(_passage(item, number) for number, item in enumerate(items, 1))
+
+
+def _passage(item: Any, number: int) -> Passage:
+    if isinstance(item, Passage):
+        return item
+    if isinstance(item, Mapping):
+        source, score = item.get("source"), item.get("score")
+        return Passage(
+            id=_text(item.get("id") or number),
+            text=_text(item.get("text")),
+            source=None if source is None else _text(source),
+            score=score if isinstance(score, (int, float)) else None,
+        )
+    return Passage(id=str(number), text=_text(item))
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else "" if value is None else str(value)
+
+
+def _failed(kind: str, message: str) -> Answer:
+    one_line = " ".join(encodable(message).split())[:LONGEST_MESSAGE]
+    return Answer(text="", error=RagFailure(kind, one_line).failure)

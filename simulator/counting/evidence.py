@@ -1,0 +1,167 @@
+"""How far texts bear each other out: an answer its passages, an answer a reference, an answer a question."""
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import NamedTuple
+
+from simulator.counting.dialogue_acts import claims, is_refusal, parts
+from simulator.counting.polarity import Clause, contradicts, stated
+from simulator.counting.quantities import Quantity, quantities, unmatched
+from simulator.counting.segments import clauses, normalise, sentences
+from simulator.counting.units import content_units, mass, share, topic_units
+from simulator.types import Language
+
+# What is left of a sentence's support when all its numbers are missing, or all of it is contradicted.
+MISSING_NUMBER, CONTRADICTED = 0.5, 0.5
+# Against a reference both weigh more: the figure and the yes or no are what was asked for.
+WRONG_NUMBER, WRONG_SIDE = 0.4, 0.3
+# An answer may say more than its reference; what it leaves out counts nine times as much.
+RECALL = 0.9
+
+
+class Finding(NamedTuple):
+    """One sentence: the share (0..1) of it that is borne out, its weight, and what speaks against it."""
+
+    text: str
+    share: float
+    weight: float
+    numbers: tuple[str, ...] = ()
+    contradicted: tuple[str, ...] = ()
+
+    @property
+    def support(self) -> float:
+        """The share found, less what missing numbers and contradictions take from it."""
+        return (
+            self.share * (MISSING_NUMBER if self.numbers else 1) * (CONTRADICTED if self.contradicted else 1)
+        )
+
+
+class Support(NamedTuple):
+    """What the passages bear out of an answer.
+
+    `score` covers every sentence; `claims` are the findings on those that state something.
+    """
+
+    score: float
+    claims: tuple[Finding, ...]
+
+    @property
+    def claimed(self) -> float:
+        """The supported share of the claims by weight; 1 when the answer claims nothing."""
+        return _pooled(self.claims)
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Numbers that no passage has."""
+        return tuple(dict.fromkeys(number for claim in self.claims for number in claim.numbers))
+
+    @property
+    def contradicted(self) -> tuple[str, ...]:
+        """Clauses of which a passage says the opposite."""
+        return tuple(clause for claim in self.claims for clause in claim.contradicted)
+
+
+class Agreement(NamedTuple):
+    """How far an answer says what a reference says: `score` 0..1, and what differs."""
+
+    score: float
+    recall: float
+    missing: tuple[str, ...] = ()
+    numbers: tuple[Quantity, ...] = ()
+    contradicted: tuple[str, ...] = ()
+
+
+class _Known(NamedTuple):
+    units: frozenset[str]
+    clauses: tuple[Clause, ...]
+    numbers: frozenset[Quantity]
+
+
+@lru_cache(maxsize=4096)
+def support(answer: str, passages: tuple[str, ...], language: Language, asked: str = "") -> Support:
+    """What these passages bear out of an answer, by sentence; numbers that the customer gave are known."""
+    known = _known(passages)
+    known = known._replace(numbers=known.numbers | quantities(asked))
+    findings = {sentence: _finding(sentence, known) for sentence in sentences(answer)}
+    stating = [findings.get(claim) or _finding(claim, known) for claim in claims(answer, language)]
+    return Support(_pooled(findings.values()), tuple(stating))
+
+
+@lru_cache(maxsize=4096)
+def agreement(answer: str, reference: str, language: Language) -> Agreement:
+    """How far an answer says what a reference says, without regard to order and to what it says beside."""
+    if is_refusal(answer, language) != is_refusal(reference, language):
+        return Agreement(0.1, 0.0)
+    if is_refusal(answer, language):
+        return Agreement(1.0, 1.0)
+    said, meant = _matter(answer, language), _matter(reference, language)
+    wanted, given = topic_units(meant), topic_units(said)
+    if not wanted:
+        is_said = float(normalise(reference).strip() in normalise(answer))
+        return Agreement(is_said, is_said)
+    recall, precision = share(wanted, content_units(said)), share(given, content_units(meant))
+    amounts = _amounts(meant)
+    numbers = unmatched(amounts, quantities(said))
+    against = _denied(said, stated(meant)) or _denied(meant, stated(said))
+    score = RECALL * recall + (1 - RECALL) * precision
+    if numbers:
+        score *= 1 - (1 - WRONG_NUMBER) * len(numbers) / len(amounts)
+    if against:
+        score *= WRONG_SIDE
+    missing = tuple(c for c in clauses_of(meant) if share(topic_units(c), content_units(said)) < 0.5)
+    return Agreement(score, recall, missing, tuple(numbers), tuple(against))
+
+
+def best_agreement(answer: str, references: Iterable[str], language: Language) -> Agreement:
+    """The agreement with the nearest reference; none without references."""
+    found = (agreement(answer, reference, language) for reference in references)
+    return max(found, key=lambda each: each.score, default=Agreement(0.0, 0.0))
+
+
+def coverage(question: str, texts: Iterable[str]) -> float:
+    """The share (0..1) of a question's content that these texts take up."""
+    asked = topic_units(question)
+    return share(asked, frozenset().union(*(content_units(text) for text in texts)))
+
+
+def clauses_of(text: str) -> list[str]:
+    """All clauses of a text."""
+    return [clause for sentence in sentences(text) for clause in clauses(sentence)]
+
+
+@lru_cache(maxsize=4096)
+def _known(passages: tuple[str, ...]) -> _Known:
+    return _Known(
+        frozenset().union(*(content_units(text) for text in passages)),
+        tuple(clause for text in passages for clause in stated(text)),
+        frozenset().union(*(quantities(text) for text in passages)),
+    )
+
+
+def _finding(sentence: str, known: _Known) -> Finding:
+    units = content_units(sentence)
+    numbers = unmatched(quantities(sentence), known.numbers)
+    against = _denied(sentence, known.clauses)
+    return Finding(sentence, share(units, known.units), mass(units), tuple(map(str, numbers)), tuple(against))
+
+
+def _amounts(text: str) -> frozenset[Quantity]:
+    """The numbers with a unit; where there are none, all of them (a telephone number alone is the answer)."""
+    found = quantities(text)
+    return frozenset(quantity for quantity in found if quantity.unit) or found
+
+
+def _denied(text: str, known: tuple[Clause, ...]) -> list[str]:
+    return [clause for clause in clauses_of(text) if contradicts(clause, known)]
+
+
+def _pooled(findings: Iterable[Finding]) -> float:
+    weighed = [(finding.support, finding.weight) for finding in findings]
+    whole = sum(weight for _, weight in weighed)
+    return sum(share * weight for share, weight in weighed) / whole if whole else 1.0
+
+
+def _matter(text: str, language: Language) -> str:
+    """The text without its courtesies; all of it when there is nothing else."""
+    rest = [part.text for part in parts(text, language) if part.act != "courtesy"]
+    return "\n".join(rest) or text

@@ -1,0 +1,144 @@
+"""Numbers with their units, so that 1万円, １０，０００円 and 10,000 yen are the same amount."""
+
+import re
+from collections.abc import Iterable
+from decimal import Decimal
+from functools import lru_cache
+from typing import NamedTuple
+
+from simulator.counting.segments import normalise
+
+_SCALES = {"千": 10**3, "万": 10**4, "億": 10**8, "thousand": 10**3, "million": 10**6, "billion": 10**9}
+_KANJI_DIGITS = {digit: value for value, digit in enumerate("〇一二三四五六七八九")}
+
+# Digits joined by hyphens are one telephone number or code from this length on; 10-20 is a range.
+SHORTEST_CODE = 7
+
+# Every spelling of a unit, and the one it is compared as. Longest first: か月 before 月.
+_UNITS = {
+    "円": ("円", "yen", "jpy"),
+    "$": ("ドル", "dollars", "dollar", "usd"),
+    "%": ("パーセント", "percent", "per cent", "%"),
+    "か月": ("か月", "ヶ月", "ヵ月", "カ月", "ケ月", "箇月", "months", "month"),
+    "営業日": ("営業日", "business days", "business day", "working days", "working day"),
+    "週": ("週間", "weeks", "week"),
+    "日": ("日間", "日", "days", "day"),
+    "年": ("年間", "年", "years", "year"),
+    "月": ("月",),
+    "時間": ("時間", "hours", "hour", "hrs"),
+    "分": ("分間", "分", "minutes", "minute", "mins", "min"),
+    "秒": ("秒間", "秒", "seconds", "second"),
+    "時": ("時",),
+    "回": ("回", "times"),
+    "人": ("人", "名様", "名", "people", "persons", "person"),
+    "gb": ("ギガバイト", "ギガ", "gb", "giga", "gigs", "gig"),
+    "mb": ("メガバイト", "mb"),
+    "mbps": ("mbps",),
+    "gbps": ("gbps",),
+    "km": ("キロメートル", "km"),
+    "kg": ("キログラム", "キロ", "kg"),
+    "cm": ("センチ", "cm"),
+    "m": ("メートル", "m"),
+}
+_CANONICAL = {spelling: unit for unit, spellings in _UNITS.items() for spelling in spellings}
+_SPELLINGS = "|".join(
+    re.escape(s) + (r"(?![a-z])" if s[-1].isascii() and s[-1].isalpha() else "")
+    for s in sorted(_CANONICAL, key=len, reverse=True)
+)
+_CURRENCY = {"¥": "円", "$": "$", "€": "€", "£": "£"}
+
+_PLAIN = r"\d+(?:,\d{3}(?!\d))*(?:\.\d+)?"
+_CODE = re.compile(r"(?<![\d.,])\+?\d{2,}(?:[-‐‑–−ー]\d{2,}){1,4}(?!\.?\d)")
+_CLOCK = re.compile(
+    r"(午前|午後)?(?<!\d)(\d{1,2})(?::(\d{2})(?!\d)|時(?!間)(?:(\d{1,2})分|(半))?)"
+    r"(?! ?[ap]\.?m\b)|\b(\d{1,2})(?::(\d{2}))? ?([ap])\.?m\b\.?"
+)
+_AMOUNT = re.compile(
+    rf"([¥$€£])?\s?({_PLAIN})\s?((?:[千万億]|thousand|million|billion)?)((?:{_PLAIN}[千万]?)?)\s?({_SPELLINGS})?"
+)
+_KANJI_AMOUNT = re.compile(
+    r"(?<![一-龥])([一二三四五六七八九]?十[一二三四五六七八九]?|[二三四五六七八九])(?=か月|ヶ月|カ月|ヵ月|年間|日間|週間|営業日|時間|回(?![線答復])|名様|泊|円)"
+)
+_BRACKETED = re.compile(r"\[\d{1,3}\]")
+_COMPOUND = re.compile(rf"({_PLAIN})([千万億])")
+
+
+class Quantity(NamedTuple):
+    """A number as canonical digits, and its unit ('' when it has none)."""
+
+    value: str
+    unit: str
+
+    def __str__(self) -> str:
+        return f"${self.value}" if self.unit == "$" else f"{self.value}{self.unit}"
+
+
+@lru_cache(maxsize=8192)
+def quantities(text: str) -> frozenset[Quantity]:
+    """The numbers of a text: amounts with units, times of day (24 h), telephone numbers and codes.
+
+    A lone digit without a unit is left out: it mostly numbers a step.
+    """
+    plain = _KANJI_AMOUNT.sub(_arabic, _BRACKETED.sub(" ", normalise(text)))
+    found: set[Quantity] = set()
+
+    def take_code(match: re.Match[str]) -> str:
+        digits = re.sub(r"\D", "", match[0])
+        if len(digits) < SHORTEST_CODE:
+            return match[0].replace("-", " - ")
+        found.add(Quantity(digits, ""))
+        return " "
+
+    def take_clock(match: re.Match[str]) -> str:
+        found.add(_time(match))
+        return " "
+
+    rest = _CLOCK.sub(take_clock, _CODE.sub(take_code, plain))
+    found.update(_amount(match) for match in _AMOUNT.finditer(rest))
+    return frozenset(q for q in found if q.unit or len(q.value) > 1)
+
+
+def unmatched(stated: Iterable[Quantity], known: Iterable[Quantity]) -> list[Quantity]:
+    """The stated numbers that are not among the known ones; a missing unit matches any."""
+    units: dict[str, set[str]] = {}
+    for quantity in known:
+        units.setdefault(quantity.value, set()).add(quantity.unit)
+    return sorted(q for q in stated if not _is_among(q, units))
+
+
+def _is_among(quantity: Quantity, known: dict[str, set[str]]) -> bool:
+    units = known.get(quantity.value)
+    return units is not None and (not quantity.unit or quantity.unit in units or "" in units)
+
+
+def _arabic(match: re.Match[str]) -> str:
+    """A kanji number below 100 before a unit: 二十四 as 24."""
+    tens, ten, ones = match[1].partition("十")
+    if not ten:
+        return str(_KANJI_DIGITS[tens])
+    return str(10 * (_KANJI_DIGITS[tens] if tens else 1) + (_KANJI_DIGITS[ones] if ones else 0))
+
+
+def _time(match: re.Match[str]) -> Quantity:
+    half_day, hour, minute, minutes, half, en_hour, en_minute, en_half_day = match.groups()
+    if en_hour:
+        hour, minute, half_day = en_hour, en_minute, en_half_day
+    after_noon = 12 if half_day in {"午後", "p"} and int(hour) < 12 else 0
+    return Quantity(f"{int(hour) + after_noon}:{30 if half else int(minute or minutes or 0):02}", "")
+
+
+def _amount(match: re.Match[str]) -> Quantity:
+    currency, number, scale, rest, unit = match.groups()
+    value = _decimal(number) * _SCALES.get(scale, 1)
+    if rest:
+        compound = _COMPOUND.fullmatch(rest)
+        value += _decimal(compound[1]) * _SCALES[compound[2]] if compound else _decimal(rest)
+    return Quantity(_digits(value), _CURRENCY[currency] if currency else _CANONICAL.get(unit or "", ""))
+
+
+def _decimal(number: str) -> Decimal:
+    return Decimal(number.replace(",", ""))
+
+
+def _digits(value: Decimal) -> str:
+    return f"{value.normalize():f}" if value else "0"

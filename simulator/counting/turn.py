@@ -1,0 +1,171 @@
+"""The turn judge by counting: steps, a conclusion, five categories and Overall from the same measures."""
+
+from typing import NamedTuple
+
+from simulator.counting.disturbances import COSTS, disturbances
+from simulator.counting.evidence import best_agreement
+from simulator.counting.reading import ANSWERED, Reading
+from simulator.counting.segments import sentences
+from simulator.counting.verdicts import (
+    AGREEING,
+    RELEVANT,
+    Verdict,
+    differing,
+    grade_of,
+    grounded_grade,
+    lacking,
+)
+from simulator.counting.wording import percent, quoted
+
+# How much each category counts for Overall, before the rules that cap it.
+WEIGHTS = {
+    "understanding": 0.15,
+    "relevance": 0.2,
+    "completeness": 0.3,
+    "correctness": 0.3,
+    "coherence": 0.05,
+}
+
+
+class Marks(NamedTuple):
+    """The categories but coherence, the most that Overall may be, and what to conclude (a wording key)."""
+
+    understanding: int
+    relevance: int
+    completeness: int
+    correctness: int
+    most: int
+    conclusion: str
+
+
+def turn(reading: Reading) -> Verdict:
+    """What the desk should have done here (comfort, decline, answer), and how far the answer does it."""
+    marks = {"comfort": _comforting, "refuse": _declining, "answer": _answering}[reading.expected](reading)
+    coherence = _coherence(reading)
+    grades = {**marks._asdict(), "coherence": coherence}
+    weighed = sum(weight * grades[name] for name, weight in WEIGHTS.items())
+    overall = max(1, min(marks.most, round(weighed)))
+    conclusion = reading.say.together([reading.say(marks.conclusion), *_remarks(reading, marks)])
+    detail = {name: int(grades[name]) for name in WEIGHTS}
+    return Verdict(
+        overall,
+        conclusion,
+        {
+            **detail,
+            "overall": overall,
+            "steps": list(_steps(reading)),
+            "conclusion": reading.say("mark") + conclusion,
+            "score": round(weighed / 5, 4),
+        },
+    )
+
+
+def _comforting(reading: Reading) -> Marks:
+    """A complaint wants an apology and a person, not an explanation."""
+    if reading.handed_over:
+        grade = 5 if reading.apologises else 4
+        return Marks(
+            grade, grade, grade, 5, grade, "complaint_good" if grade == 5 else "complaint_no_apology"
+        )
+    if reading.refused:
+        return Marks(2, 2, 2, 4, 2, "complaint_refused")
+    if reading.apologises and not reading.support.claims:
+        return Marks(4, 3, 2, 5, 3, "complaint_no_handover")
+    grade = 2 if reading.apologises else 1
+    return Marks(grade, grade, grade, grounded_grade(reading), grade, "complaint_ignored")
+
+
+def _declining(reading: Reading) -> Marks:
+    """What the material does not hold is honestly declined; any other answer is invented."""
+    agreed = best_agreement(reading.answer, reading.known, reading.language)
+    if reading.refused or reading.handed_over or agreed.recall >= 0.6:
+        return Marks(
+            5, 5, 5 if reading.has_contact else 4, 5, 5 if reading.has_contact else 4, "rightly_refused"
+        )
+    if reading.only_asks:
+        return Marks(4, 4, 3, 4, 4, "fair")
+    return Marks(3, min(3, grade_of(reading.relevance, RELEVANT)), 2, 2, 2, "invented")
+
+
+def _answering(reading: Reading) -> Marks:
+    """What can be answered is answered; declining or handing over instead leaves everything missing."""
+    if reading.refused:
+        again = reading.already_answered
+        least = (
+            "needless_handover"
+            if reading.handed_over and reading.case.handover == "forbidden"
+            else "wrongly_refused"
+        )
+        return Marks(3, 3, 2 if again or reading.has_contact else 1, 3, 3 if again else 2, least)
+    if reading.only_asks:
+        return Marks(4, 4, 2, 5, 3, "fair")
+    relevant, correct = grade_of(reading.relevance, RELEVANT), _correctness(reading)
+    complete = _completeness(reading, relevant)
+    most = min(5, 3 if complete <= 2 else 5, 2 if correct <= 2 or relevant == 1 or complete == 1 else 5)
+    if reading.case.handover == "required" and not reading.handed_over:
+        most = min(most, 3)
+    conclusion = ("poor", "poor", "poor", "fair", "good")[min(complete, correct, most) - 1]
+    return Marks(max(relevant, complete), relevant, complete, correct, most, conclusion)
+
+
+def _completeness(reading: Reading, relevant: int) -> int:
+    """How much of the turn's reference is said; without one, of the case's, or else of the question."""
+    if reading.exhibit.references:
+        return grade_of(reading.agreement.recall, AGREEING)
+    agreed = best_agreement(reading.answer, reading.known, reading.language)
+    return max(relevant, grade_of(agreed.recall, AGREEING) if reading.known else 1)
+
+
+def _correctness(reading: Reading) -> int:
+    """Right by the reference, or else by the passages; what only the passages have is no error.
+
+    A figure of the reference that is missing where the answer gives another one is wrong: at most 2.
+    """
+    found, grounded = reading.agreement, grounded_grade(reading) if reading.passages else None
+    if reading.exhibit.references:
+        if found.contradicted:
+            return 1
+        if found.numbers and reading.has_other_numbers:
+            return 2
+        if found.score >= ANSWERED:
+            return 5 if found.score >= AGREEING[-1] else 4
+        return 2 if grounded is None else min(5, grounded)
+    return 4 if grounded is None else grounded
+
+
+def _coherence(reading: Reading) -> int:
+    if reading.contradicts_itself:
+        return 2
+    cost = sum(COSTS[name] for name in disturbances(reading.answer, reading.language))
+    return max(1, 5 - cost - (2 if reading.repeats else 0))
+
+
+def _remarks(reading: Reading, marks: Marks) -> list[str]:
+    """What a support lead can act on; at most two sentences."""
+    said = []
+    if reading.expected == "refuse" and marks.conclusion == "rightly_refused" and not reading.has_contact:
+        said.append(reading.say("no_contact"))
+    if reading.expected == "answer" and not reading.refused:
+        said += differing(reading, reading.agreement) if reading.exhibit.references else []
+        said += lacking(reading) if reading.passages else []
+    if reading.repeats:
+        said.append(reading.say("repeated"))
+    return said[:2]
+
+
+def _steps(reading: Reading) -> list[str]:
+    say = reading.say
+    steps = [say("step_need", quote=quoted(reading.exhibit.turn.user))]
+    if reading.handed_over:
+        steps.append(say("step_handed_over"))
+    elif reading.refused:
+        steps.append(say("step_refused"))
+    else:
+        steps.append(say("step_answer", count=str(len(sentences(reading.answer)))))
+    if reading.exhibit.references:
+        steps.append(say("matched", share=percent(reading.agreement.recall)))
+    else:
+        steps.append(say("step_no_reference"))
+    if reading.support.claims and reading.passages:
+        steps.append(say("supported", share=percent(reading.support.claimed)))
+    return steps

@@ -1,0 +1,147 @@
+"""Grades by counting: relevance, groundedness, similarity, fluency; each reason says what was counted."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from simulator.counting.disturbances import COSTS, disturbances
+from simulator.counting.evidence import Agreement
+from simulator.counting.reading import Reading
+from simulator.counting.wording import percent, quoted
+
+# From which share on the grades 2, 3, 4 and 5 are given: chosen by eye on the bundled questions and on the
+# development halves of public sets, not fitted.
+GROUNDED = (0.25, 0.45, 0.62, 0.78)
+AGREEING = (0.12, 0.28, 0.45, 0.65)
+RELEVANT = (0.03, 0.1, 0.2, 0.35)
+# A claim of this much weight of which less than this share is found is invented, however good the rest is.
+SOME_LENGTH, INVENTED = 6, 0.3
+# Which part of an answer is worth quoting as not found.
+WORTH_QUOTING = 0.6
+
+
+class Verdict(NamedTuple):
+    """A grade from 1 to 5, its reason, and what it was made of."""
+
+    grade: int
+    reason: str
+    detail: dict[str, JsonValue]
+
+
+def grade_of(share: float, limits: Sequence[float]) -> int:
+    """The grade (1..5) of a share (0..1): one more for every limit reached."""
+    return 1 + sum(share >= limit for limit in limits)
+
+
+def grounded_grade(reading: Reading) -> int:
+    """How much of what the answer claims is in this turn's passages; 5 when it claims nothing.
+
+    A figure that no passage has, or an invented sentence, allows at most 3; a contradiction at most 2.
+    """
+    support = reading.support
+    if not support.claims:
+        return 5
+    if not reading.passages:
+        return 1
+    most = 2 if support.contradicted else 5
+    invented = any(claim.share < INVENTED and claim.weight >= SOME_LENGTH for claim in support.claims)
+    if support.numbers or invented:
+        most = min(most, 3)
+    return min(most, grade_of(support.claimed, GROUNDED))
+
+
+def groundedness(reading: Reading) -> Verdict:
+    """How far the passages of this turn hold what the answer claims. Detail: the shares, and what is missing."""
+    support, say = reading.support, reading.say
+    detail: dict[str, JsonValue] = {
+        "score": round(support.score, 4),
+        "claimed": round(support.claimed, 4),
+        "claims": len(support.claims),
+        "missing_numbers": list(support.numbers),
+        "contradicted": list(support.contradicted),
+    }
+    grade = grounded_grade(reading)
+    if not support.claims:
+        return Verdict(grade, say("nothing_claimed"), detail)
+    if not reading.passages:
+        return Verdict(grade, say("nothing_found"), detail)
+    found = say("supported", share=percent(_found(reading)))
+    return Verdict(grade, say.together([found, *lacking(reading)]), detail)
+
+
+def lacking(reading: Reading) -> list[str]:
+    """Sentences that say what of the answer no passage bears out, the gravest first."""
+    support, say = reading.support, reading.say
+    worst = min(support.claims, key=lambda claim: claim.share, default=None)
+    said = []
+    if support.contradicted:
+        said.append(say("contradicted", quote=quoted(support.contradicted[0])))
+    if support.numbers:
+        said.append(say("numbers", items=say.listed(support.numbers)))
+    if worst is not None and worst.share < WORTH_QUOTING:
+        said.append(say("lacking", quote=quoted(worst.text)))
+    return said
+
+
+def similarity(reading: Reading) -> Verdict:
+    """How far the answer says what the nearest reference says. Figures and yes or no weigh most."""
+    found, say = reading.agreement, reading.say
+    detail: dict[str, JsonValue] = {
+        "score": round(found.score, 4),
+        "recall": round(found.recall, 4),
+        "missing_numbers": [str(number) for number in found.numbers],
+        "contradicted": list(found.contradicted),
+    }
+    grade = grade_of(found.score, AGREEING)
+    if reading.refused or reading.reference_refuses:
+        outcome = "both_refuse" if reading.refused and reading.reference_refuses else "only_one_refuses"
+        return Verdict(grade, say(outcome), detail)
+    matched = say("matched", share=percent(found.recall))
+    return Verdict(grade, say.together([matched, *differing(reading, found)]), detail)
+
+
+def differing(reading: Reading, found: Agreement) -> list[str]:
+    """Sentences that say what differs from the reference."""
+    say, said = reading.say, []
+    if found.contradicted:
+        said.append(say("opposite", quote=quoted(found.contradicted[0])))
+    if found.numbers:
+        said.append(say("wrong_numbers", items=say.listed([str(number) for number in found.numbers])))
+    if found.missing:
+        said.append(say("unsaid", quote=quoted(found.missing[0])))
+    return said
+
+
+def relevance(reading: Reading) -> Verdict:
+    """How far the answer, or the passage that it is taken from, takes up what was asked."""
+    say = reading.say
+    detail: dict[str, JsonValue] = {"score": round(reading.relevance, 4)}
+    if reading.handed_over:
+        return Verdict(4, say("handed_over"), detail)
+    if reading.refused:
+        if reading.has_contact:
+            return Verdict(4, say("refused_with_contact"), detail)
+        return Verdict(3, say("refused"), detail)
+    if reading.only_asks:
+        return Verdict(4, say("asked_back"), detail)
+    reason = say("covered", share=percent(reading.covered))
+    return Verdict(grade_of(reading.relevance, RELEVANT), reason, detail)
+
+
+def fluency(reading: Reading) -> Verdict:
+    """How undisturbed it reads. Only signs that need no reading are looked for, so most texts get a 5."""
+    found, say = disturbances(reading.answer, reading.language), reading.say
+    cost = sum(COSTS[name] for name in found)
+    detail: dict[str, JsonValue] = {"score": max(0.0, 1 - cost / 5), "signs": list(found)}
+    if not found:
+        return Verdict(5, say("fluent"), detail)
+    named = say.listed([say.disturbance(name) for name in found])
+    return Verdict(max(1, 5 - cost), say("disturbed", items=named), detail)
+
+
+def _found(reading: Reading) -> float:
+    """The share of the claims' words that are in the passages, before anything is taken off."""
+    claims = reading.support.claims
+    whole = sum(claim.weight for claim in claims)
+    return sum(claim.share * claim.weight for claim in claims) / whole if whole else 1.0

@@ -1,0 +1,243 @@
+"""From a name to a thing. The folder is the registry: `angry` is personas/angry.toml.
+
+A name with a colon, a slash or a suffix is looked up where the user stands instead.
+"""
+
+import functools
+import importlib
+import importlib.util
+import inspect
+import sys
+import sysconfig
+import traceback
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from simulator.errors import InputError, PromptError, RehearsalError, UnknownName
+from simulator.prompts import read_toml
+from simulator.rubrics import Rubric
+from simulator.types import Persona, Rag
+
+ROOT = Path(__file__).resolve().parent.parent
+PERSONAS = ROOT / "personas"
+JUDGES = ROOT / "judges"
+ADAPTERS = ROOT / "rag_adapters"
+DEMO = ROOT / "demo"
+_LIBRARIES = ("<", *(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")))
+
+
+def persona_names() -> list[str]:
+    """The personas on the shelf."""
+    return _toml_names(PERSONAS)
+
+
+def persona(name: str) -> Persona:
+    """The persona `angry`, or the one in `./mine.toml`."""
+    path = _shelf_path("persona", name, PERSONAS, persona_names())
+    try:
+        return Persona.model_validate({"id": path.stem, **read_toml(path)})
+    except ValidationError as error:
+        first = error.errors()[0]
+        msg = f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}. See docs/personas.md."
+        raise PromptError(msg) from None
+
+
+def judge_names() -> list[str]:
+    """The judges on the shelf: rubrics, and functions of the shelf's modules."""
+    return sorted([*_toml_names(JUDGES), *_function_modules(JUDGES)])
+
+
+def judge(name: str) -> Rubric | Callable[..., Any]:
+    """A rubric, or the one function of that name; `mine.py:strict` and `./mine.toml` are the user's."""
+    if ":" in name:
+        return _callable(user_object(name), name)
+    if name in _function_modules(JUDGES):
+        return _callable(getattr(importlib.import_module(f"judges.{name}"), name), name)
+    return Rubric(_shelf_path("judge", name, JUDGES, judge_names()))
+
+
+def adapter_names() -> list[str]:
+    """The adapters on the shelf: modules with a `connect`."""
+    return _function_modules(ADAPTERS, "def connect(")
+
+
+def connector(name: str) -> Callable[..., Any]:
+    """What makes a Rag out of `--set` values.
+
+    For `bot.py:answer` of the user's own, the function is the bot; one called `connect` makes it.
+    """
+    if ":" in name:
+        found = _callable(user_object(name), name)
+        if name.endswith(":connect"):
+            return found
+        return functools.partial(_connect_function, name)
+    if name not in adapter_names():
+        raise UnknownName("adapter", name, adapter_names(), "Your own bot: --adapter bot.py:answer.")
+    module = importlib.import_module(f"rag_adapters.{name}")
+    return _callable(module.connect, name)
+
+
+def _connect_function(name: str, /, *, prompt: str = "") -> Rag:
+    function = importlib.import_module("rag_adapters.function")
+    return function.connect(target=name, prompt=prompt)  # type: ignore[no-any-return]
+
+
+def bound_settings(
+    name: str, connect: Callable[..., Any], given: Mapping[str, str], offered: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The keyword arguments of `connect`: `--set` values by annotation, and what it declares of `offered`."""
+    parameters = _signature(connect).parameters
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    own = {key: p for key, p in parameters.items() if key not in offered and p.kind not in variadic}
+    for key in given:
+        if key not in own:
+            raise UnknownName(f"--set of adapter {name}", key, own)
+    for key, parameter in own.items():
+        if parameter.default is parameter.empty and key not in given:
+            msg = f"adapter {name} needs --set {key}=...  Its settings: {', '.join(own)}."
+            raise InputError(msg)
+    values = {key: _converted(name, own[key], text) for key, text in given.items()}
+    return values | {key: value for key, value in offered.items() if key in parameters}
+
+
+def _signature(connect: Callable[..., Any]) -> inspect.Signature:
+    try:
+        return inspect.signature(connect, eval_str=True)
+    except NameError:  # an annotation that is there for type checkers only
+        return inspect.signature(connect)
+
+
+def _converted(name: str, parameter: inspect.Parameter, text: str) -> Any:
+    wanted = parameter.annotation if parameter.annotation is not parameter.empty else str
+    try:
+        return TypeAdapter(wanted).validate_python(text)
+    except ValidationError as error:
+        msg = f"adapter {name}: --set {parameter.name}={text[:60]}: {error.errors()[0]['msg']}."
+        raise InputError(msg) from None
+
+
+async def connect(name: str, given: Mapping[str, str], offered: Mapping[str, Any]) -> Rag:
+    """The bot, ready to be asked."""
+    make = connector(name)
+    settings = bound_settings(name, make, given, offered)
+    try:
+        result = make(**settings)
+        rag = await result if inspect.isawaitable(result) else result
+    except RehearsalError:
+        raise
+    except Exception as error:
+        if ":" not in name:
+            raise
+        msg = f"adapter {name}: it cannot connect: {told(error)}"
+        raise InputError(msg) from None
+    return _callable(rag, f"what adapter {name} connects to")
+
+
+def first_line(path: Path) -> str:
+    """What a shelf file says about itself: a module's docstring, or a TOML file's name in English."""
+    if path.suffix == ".toml":
+        table = read_toml(path).get("en", {})
+        return str(table.get("name") or table.get("title") or "")
+    text = path.read_text(encoding="utf-8")
+    said = text.split('"""', 2)[1].strip() if text.startswith('"""') else ""
+    return said.partition("\n")[0]
+
+
+def user_object(name: str) -> Any:
+    """`package.module:thing` or `folder/file.py:thing`, looked up where the user stands."""
+    module_name, _, attribute = name.rpartition(":")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        module = (
+            _module_of_file(Path(module_name))
+            if _is_path(module_name)
+            else importlib.import_module(module_name)
+        )
+    except InputError:
+        raise
+    except (Exception, SystemExit) as error:
+        msg = f"{name}: cannot be imported: {told(error)}"
+        raise InputError(msg) from None
+    found: Any = module
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            public = [
+                key for key, value in vars(found).items() if callable(value) and not key.startswith("_")
+            ]
+            raise UnknownName(f"name in {module_name}", part, public)
+        found = getattr(found, part)
+    return found
+
+
+def told(error: BaseException) -> str:
+    """One line on what a user's own code raised, and where in that code."""
+    said = " ".join(f"{type(error).__name__}: {error}".split())[:300].rstrip(": ")
+    if isinstance(error, SyntaxError):
+        return f"{said}."
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if each.filename != __file__]
+    own = [each for each in frames if not each.filename.startswith(_LIBRARIES)]
+    return f"{said} ({own[-1].filename}, line {own[-1].lineno})." if own else f"{said}."
+
+
+def _module_of_file(path: Path) -> Any:
+    if not path.is_file():
+        msg = f"{path}: there is no such file here."
+        raise InputError(msg)
+    file = str(path.resolve())
+    for known in list(sys.modules.values()):
+        # Loaded once: a bot's module may take minutes and gigabytes.
+        if getattr(known, "__dict__", {}).get("__file__") == file:
+            return known
+    folder = str(path.parent.resolve())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    spec = importlib.util.spec_from_file_location(f"_user_{path.stem}", file)
+    if spec is None or spec.loader is None:
+        msg = f"{path}: not a Python file."
+        raise InputError(msg)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[spec.name]
+        raise
+    return module
+
+
+def _is_path(name: str) -> bool:
+    return "/" in name or "\\" in name or name.endswith(".py")
+
+
+def _shelf_path(kind: str, name: str, shelf: Path, names: Iterable[str]) -> Path:
+    if _is_path(name) or name.endswith(".toml"):
+        return Path(name)
+    if name not in names:
+        raise UnknownName(kind, name, names)
+    return shelf / f"{name}.toml"
+
+
+def _toml_names(shelf: Path) -> list[str]:
+    return sorted(path.stem for path in shelf.glob("*.toml") if not path.stem.startswith("_"))
+
+
+def _function_modules(shelf: Path, mark: str = "") -> list[str]:
+    """Modules with a top-level function named like them, or with `mark`; read, not imported."""
+    found = []
+    for path in sorted(shelf.glob("*.py")):
+        wanted = mark or f"def {path.stem}("
+        if not path.stem.startswith("_") and wanted in path.read_text(encoding="utf-8"):
+            found.append(path.stem)
+    return found
+
+
+def _callable(value: Any, name: str) -> Callable[..., Any]:
+    if not callable(value):
+        msg = f"{name} is {type(value).__name__}, not something that can be called."
+        raise InputError(msg)
+    return value  # type: ignore[no-any-return]

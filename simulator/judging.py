@@ -1,0 +1,226 @@
+"""Grading one turn: which judges apply, what is decided by rule, and what becomes of failures."""
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from simulator import replies
+from simulator.errors import AccessDenied, InputError, MalformedReply, ModelFailure, RunFileError
+from simulator.llm import Model
+from simulator.rubrics import Frame, Rubric
+from simulator.spending import BudgetSpent
+from simulator.types import Exhibit, Score, State, encodable
+from simulator.users import stable_int
+
+LOWEST, HIGHEST = 1, 5
+# What of a malformed reply is kept beside the failed score.
+KEPT_REPLY = 2000
+# What a function judge may ask for by parameter, and the need it stands for.
+_NEED = {"references": "reference", "passages": "passages"}
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+# Not a judge's failures, though they may pass through it: after these nothing else can succeed.
+_STOPPING = (AccessDenied, BudgetSpent, RunFileError)
+
+Judging = Callable[[Exhibit, Collection[str]], Awaitable[list[Score]]]
+
+
+class Panel:
+    """All judges of a run. Their order is the order of their columns."""
+
+    def __init__(self, judgings: Sequence[Judging]) -> None:
+        """Each judging grades with one or more judges."""
+        self.judgings = tuple(judgings)
+
+    async def grade(
+        self,
+        exhibit: Exhibit,
+        done: Collection[str] = (),
+        keep: Callable[[list[Score]], None] = lambda _: None,
+    ) -> list[Score]:
+        """The scores of a turn, without those of judges in `done`; `keep` is told of each as it arrives.
+
+        Raises BudgetSpent when the calls in flight have arrived, for they are paid for; and, at once
+        and in an exception group, AccessDenied: then nothing else can be graded either.
+        """
+        spent: list[BudgetSpent] = []
+
+        async def graded(judging: Judging) -> list[Score]:
+            try:
+                scores = await judging(exhibit, done)
+            except BudgetSpent as error:
+                spent.append(error)
+                return []
+            keep(scores)
+            return scores
+
+        async with asyncio.TaskGroup() as tasks:
+            running = [tasks.create_task(graded(judging)) for judging in self.judgings]
+        if spent:
+            raise spent[0]
+        return [score for task in running for score in task.result()]
+
+
+class ModelJudging:
+    """One model call that fills in one rubric, or several that share their material."""
+
+    def __init__(
+        self, rubrics: Sequence[Rubric], frame: Frame, model: Model, *, seed: int, alone: bool
+    ) -> None:
+        """`alone`: one rubric, asked in its own words (`--judging separate`)."""
+        self.rubrics, self.frame, self.model, self.seed, self.alone = rubrics, frame, model, seed, alone
+        self.rubric_hash = frame.fingerprint(rubrics, model.endpoint.model, alone=alone)
+        self._forms: dict[tuple[str, ...], type[replies.Reply]] = {}
+
+    async def __call__(self, exhibit: Exhibit, done: Collection[str]) -> list[Score]:
+        """Scores of the rubrics not yet done."""
+        open_rubrics = [rubric for rubric in self.rubrics if rubric.name not in done]
+        ruled = {r.name: by_rule(r.name, r.missing(exhibit), exhibit, self.frame) for r in open_rubrics}
+        asked = [rubric for rubric in open_rubrics if ruled[rubric.name] is None]
+        verdicts = await self._ask(exhibit, asked) if asked else {}
+        return [ruled[r.name] or verdicts[r.name] for r in open_rubrics]
+
+    async def _ask(self, exhibit: Exhibit, asked: Sequence[Rubric]) -> dict[str, Score]:
+        language = exhibit.case.language
+
+        def again(problem: str) -> str:
+            return self.frame.text(language, "again", problem=problem)
+
+        messages = self.frame.prompt(exhibit, asked, alone=self.alone)
+        seed = stable_int(self.seed, exhibit.conversation, exhibit.turn.index)
+        try:
+            filled = await self.model.ask(messages, self._form(asked), again, seed=seed)
+        except AccessDenied:
+            raise
+        except ModelFailure as error:
+            return {r.name: failed(r.name, exhibit, error, self.rubric_hash) for r in asked}
+        parts = {r.name: filled if self.alone else getattr(filled, r.name) for r in asked}
+        return {r.name: _scored(r, parts[r.name], exhibit, self.rubric_hash) for r in asked}
+
+    def _form(self, asked: Sequence[Rubric]) -> type[replies.Reply]:
+        if self.alone:
+            return asked[0].form
+        names = tuple(rubric.name for rubric in asked)
+        if names not in self._forms:
+            self._forms[names] = replies.form("grades", {rubric.name: rubric.form for rubric in asked})
+        return self._forms[names]
+
+
+class StandInJudging:
+    """A rubric played by a lexical stand-in, where there is no model."""
+
+    def __init__(
+        self, rubric: Rubric, stand_in: Callable[..., Awaitable[Score]] | None, frame: Frame
+    ) -> None:
+        """Without a stand-in of that name every turn is skipped, and says so."""
+        self.rubric, self.stand_in, self.frame = rubric, stand_in, frame
+
+    async def __call__(self, exhibit: Exhibit, done: Collection[str]) -> list[Score]:
+        """The one score, unless it is done."""
+        name = self.rubric.name
+        if name in done:
+            return []
+        ruled = by_rule(name, self.rubric.missing(exhibit), exhibit, self.frame)
+        if ruled is None and self.stand_in is None:
+            reason = self.frame.text(exhibit.case.language, "no_stand_in", judge=name)
+            ruled = _bare(name, exhibit, "skipped", reason)
+        return [ruled] if ruled else [await self.stand_in(exhibit)]  # type: ignore[misc]
+
+
+class FunctionJudging:
+    """A judge that is a Python function; it is given what its parameters name."""
+
+    def __init__(
+        self, name: str, function: Callable[..., Any], given: Mapping[str, Any], frame: Frame, rubric: str
+    ) -> None:
+        """A parameter `references` or `passages` skips the turns that have none."""
+        self.name, self.function, self.frame, self.rubric = name, function, frame, rubric
+        parameters = list(inspect.signature(function).parameters.values())[1:]
+        self.parameters = tuple(parameter.name for parameter in parameters)
+        self.given = {key: value for key, value in given.items() if key in self.parameters}
+        for parameter in parameters:
+            required = parameter.default is parameter.empty and parameter.kind not in _VARIADIC
+            if required and parameter.name not in {*given, *_NEED}:
+                msg = (
+                    f"judge {name} wants '{parameter.name}', which nothing fills."
+                    f" It may ask for: {', '.join(sorted({*given, *_NEED}))}."
+                )
+                raise InputError(msg)
+
+    async def __call__(self, exhibit: Exhibit, done: Collection[str]) -> list[Score]:
+        """The one score, unless it is done."""
+        if self.name in done:
+            return []
+        material = {"references": exhibit.references, "passages": exhibit.turn.answer.passages}
+        wanted = {key: value for key, value in material.items() if key in self.parameters}
+        absent = next((_NEED[key] for key, value in wanted.items() if not value), None)
+        ruled = by_rule(self.name, absent, exhibit, self.frame)
+        if ruled is not None:
+            return [ruled]
+        try:
+            result = self.function(exhibit, **wanted, **self.given)
+            return [self._filed(await result if inspect.isawaitable(result) else result, exhibit)]
+        except _STOPPING:
+            raise
+        except ModelFailure as error:
+            return [failed(self.name, exhibit, error, self.rubric)]
+        except Exception as error:  # a judge may be the user's own: what it raises fails its grade
+            failure = ModelFailure("error", f"{type(error).__name__}: {error}")
+            return [failed(self.name, exhibit, failure, self.rubric)]
+
+    def _filed(self, verdict: Any, exhibit: Exhibit) -> Score:
+        """The verdict under the judge's own name and turn, whatever it says of them itself."""
+        if not isinstance(verdict, Score):
+            raise ModelFailure("malformed", f"the judge returned {type(verdict).__name__}, not a Score")
+        own = {"judge": self.name, "conversation": exhibit.conversation, "turn": exhibit.turn.index}
+        return Score.model_validate(encodable(verdict.model_dump() | own | {"rubric": self.rubric}))
+
+
+def by_rule(judge: str, missing: str | None, exhibit: Exhibit, frame: Frame) -> Score | None:
+    """What needs no judge: a missing reference skips, and no answer gets the lowest grade."""
+    language, error = exhibit.case.language, exhibit.turn.answer.error
+    if missing == "reference":
+        return _bare(
+            judge, exhibit, "skipped", frame.text(language, "no_reference", turn=str(exhibit.turn.index))
+        )
+    if error is not None:
+        reason = frame.text(language, "no_answer", kind=error.kind)
+        lowest = {"value": LOWEST / HIGHEST, "raw": float(LOWEST), "by_rule": True, "severity": "major"}
+        return _bare(judge, exhibit, "scored", reason).model_copy(update=lowest)
+    if missing == "passages":
+        return _bare(judge, exhibit, "skipped", frame.text(language, "no_passages"))
+    return None
+
+
+def failed(judge: str, exhibit: Exhibit, error: ModelFailure, rubric: str) -> Score:
+    """The judging itself failed: not the bot's fault, so no grade, but counted."""
+    kept: dict[str, str] = {"kind": error.failure.kind}
+    if isinstance(error, MalformedReply):
+        kept["reply"] = encodable(error.raw[:KEPT_REPLY])
+    reason = " ".join(encodable(str(error)).split())
+    return _bare(judge, exhibit, "failed", reason).model_copy(update={"detail": kept, "rubric": rubric})
+
+
+def _bare(judge: str, exhibit: Exhibit, state: State, reason: str) -> Score:
+    return Score(
+        judge=judge, conversation=exhibit.conversation, turn=exhibit.turn.index, state=state, reason=reason
+    )
+
+
+def _scored(rubric: Rubric, filled: replies.Reply, exhibit: Exhibit, rubric_hash: str) -> Score:
+    """A filled-in form as a score: its value field / 5; its last text before the grades is the reason."""
+    given = encodable(filled.model_dump())
+    texts = [key for key, kind in rubric.fields.items() if kind == "text"]
+    raw = float(given[rubric.value])
+    return Score(
+        judge=rubric.name,
+        conversation=exhibit.conversation,
+        turn=exhibit.turn.index,
+        state="scored",
+        value=raw / HIGHEST,
+        raw=raw,
+        reason=str(given[texts[-1]]) if texts else "",
+        detail=given,
+        rubric=rubric_hash,
+    )

@@ -1,0 +1,189 @@
+"""What plays each role where there is no key and no endpoint: deterministic, quick, and no language model.
+
+A customer who picks from the persona's phrases, judges that count (simulator/counting), and embeddings of
+hashed character n-grams. They are good enough to try everything; they understand nothing.
+"""
+
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from string import Template
+
+from simulator.counting import turn, verdicts
+from simulator.counting.dialogue_acts import is_handover, is_refusal
+from simulator.counting.embedding import hash_embed
+from simulator.counting.evidence import best_agreement, coverage
+from simulator.counting.reading import CHANCE, Reading, expected, known_answers
+from simulator.counting.verdicts import Verdict
+from simulator.counting.wording import wording
+from simulator.guard import Guard
+from simulator.types import Case, Exhibit, Persona, Score, Turn, Utterance
+from simulator.users import stable_int
+
+__all__ = ["STAND_INS", "LexicalJudge", "PhraseUser", "hash_embed"]
+
+RUBRIC = "lexical-1"
+# The judges of the shelf that have a stand-in.
+STAND_INS: dict[str, Callable[[Reading], Verdict]] = {
+    "turn": turn.turn,
+    "relevance": verdicts.relevance,
+    "groundedness": verdicts.groundedness,
+    "similarity": verdicts.similarity,
+    "fluency": verdicts.fluency,
+}
+
+# The share of the reference that has to be said (0..1): to be of use, to content a customer, and to content
+# one of little patience at the first try.
+OF_USE, CONTENTING, FULLY = 0.28, 0.55, 0.8
+LITTLE_PATIENCE = 2
+# How many answers a customer puts together.
+REMEMBERED = 5
+# A question longer than this is cut where a phrase quotes it.
+LONGEST_QUESTION = 60
+_ENDS = "。．.？?！!、, 　"
+
+
+class Situation(StrEnum):
+    """What the desk's last answer was to the customer; mostly named like the table of phrases for it."""
+
+    FAILED = "failed"
+    REFUSED = "refused"
+    HANDED_OVER = "handed_over"
+    USELESS = "pressing"
+    PARTLY = "followup"
+    CONTENT = "satisfied"
+
+    @property
+    def is_unhelpful(self) -> bool:
+        """Whether it costs patience."""
+        return self in {Situation.FAILED, Situation.REFUSED, Situation.USELESS}
+
+
+class LexicalJudge:
+    """Plays one judge of the shelf by counting: the same grade everywhere, and a reason that says why."""
+
+    def __init__(self, name: str) -> None:
+        """`name` is one of STAND_INS."""
+        self.name = name
+        self._verdict = STAND_INS[name]
+
+    async def __call__(self, exhibit: Exhibit) -> Score:
+        """The grade (1..5) of one turn; similarity is skipped on a turn without a reference."""
+        reading = Reading(exhibit)
+        if self.name == "similarity" and not exhibit.references:
+            reason = reading.say("no_reference", turn=str(exhibit.turn.index))
+            return self._score(exhibit, Verdict(0, reason, {}))
+        verdict = self._verdict(reading)
+        return self._score(exhibit, verdict._replace(reason=reading.say("mark") + verdict.reason))
+
+    def _score(self, exhibit: Exhibit, verdict: Verdict) -> Score:
+        """A grade of 0 stands for a skipped turn."""
+        return Score(
+            judge=self.name,
+            conversation=exhibit.conversation,
+            turn=exhibit.turn.index,
+            state="scored" if verdict.grade else "skipped",
+            value=verdict.grade / 5 if verdict.grade else None,
+            raw=float(verdict.grade) if verdict.grade else None,
+            reason=verdict.reason,
+            detail=verdict.detail,
+            rubric=RUBRIC,
+        )
+
+
+class PhraseUser:
+    """Plays a persona from its phrases: reacts to the kind of answer it got, never says a line twice.
+
+    The same case, persona and seed always give the same words.
+    """
+
+    def __init__(self, persona: Persona, seed: int) -> None:
+        """`seed` belongs to this conversation."""
+        self.persona, self.seed = persona, seed
+
+    async def __call__(self, case: Case, turns: tuple[Turn, ...]) -> Utterance:
+        """The next line, or leaving: content, handed over, or out of patience."""
+        if not turns:
+            return Utterance(text=case.question)
+        met = [self._situation(case, turns[: at + 1]) for at in range(len(turns))]
+        say = wording(case.language)
+        if met[-1] is Situation.HANDED_OVER:
+            return self._leave(case, turns, "handed_over", "thanks", say("left_handed_over"))
+        if met[-1] is Situation.CONTENT:
+            return self._leave(case, turns, "satisfied", "thanks", say("left_satisfied"))
+        unhelpful = _last_in_a_row(met)
+        if unhelpful >= self.persona.patience:
+            return self._leave(case, turns, "gave_up", "leaving", say("left_gave_up", count=str(unhelpful)))
+        text = self._unsaid(case, turns, (met[-1], Situation.USELESS, Situation.PARTLY))
+        if text is None:
+            return self._leave(case, turns, "gave_up", "leaving", say("left_speechless"))
+        return Utterance(text=text, reason=say(f"met_{met[-1]}"))
+
+    def _situation(self, case: Case, turns: Sequence[Turn]) -> Situation:
+        """What the last of these answers was, given the answers before it."""
+        answer = turns[-1].answer
+        if answer.error is not None or not answer.text.strip():
+            return Situation.FAILED
+        if is_handover(answer.text, case.language):
+            return Situation.HANDED_OVER
+        if is_refusal(answer.text, case.language):
+            return Situation.REFUSED
+        help_now, help_so_far = _help(case, turns[-1:]), _help(case, turns[-REMEMBERED:])
+        enough = FULLY if len(turns) == 1 and self.persona.patience <= LITTLE_PATIENCE else CONTENTING
+        if help_so_far >= enough:
+            return Situation.CONTENT
+        return Situation.PARTLY if help_now >= OF_USE else Situation.USELESS
+
+    def _leave(self, case: Case, turns: Sequence[Turn], how: str, phrases: str, reason: str) -> Utterance:
+        words = self._unsaid(case, turns, (phrases,)) or ""
+        return Utterance.model_validate({"text": words, "next": how, "reason": reason})
+
+    def _unsaid(self, case: Case, turns: Sequence[Turn], situations: Sequence[str]) -> str | None:
+        """A phrase for the first situation that has one left; None when all are used up."""
+        guard, said = Guard(case.language), [case.question, *(turn.user for turn in turns)]
+        for situation in situations:
+            phrases = self.persona.speaks(case.language).phrases.get(situation, ())
+            lines = [filled(phrase, case.question) for phrase in phrases]
+            left = [line for line in lines if guard.broken_rule(line, said) is None]
+            if left:
+                draw = stable_int(self.seed, case.id, self.persona.id, len(turns), situation)
+                return left[draw % len(left)]
+        return None
+
+
+def filled(phrase: str, question: str) -> str:
+    """A phrase with the case's question for `$question`, cut if it is long.
+
+    Its end mark stays only where the phrase ends with it.
+    """
+    asked = question.strip()
+    if len(asked) > LONGEST_QUESTION:
+        asked = asked[: LONGEST_QUESTION - 1].rstrip(_ENDS) + "…"
+    bare = asked.rstrip(_ENDS) or asked
+    ends_with_it = phrase.rstrip().endswith(("$question", "${question}"))
+    if ends_with_it:
+        phrase = phrase.rstrip().removesuffix("$question").removesuffix("${question}")
+    start = Template(phrase).safe_substitute(question=bare)
+    return start + asked if ends_with_it else start
+
+
+def _help(case: Case, turns: Sequence[Turn]) -> float:
+    """How much (0..1) of what the customer wants these answers say together.
+
+    What they want is the case's reference; without one, an answer that takes up the question and its goal.
+    With a complaint nothing said is of use.
+    """
+    texts = [turn.answer.text for turn in turns if turn.answer.error is None]
+    if expected(case) == "comfort":
+        return 0.0
+    known = [text for text in known_answers(case) if not is_refusal(text, case.language)]
+    if known:
+        return best_agreement("\n".join(texts), known, case.language).score
+    chance = CHANCE[case.language]
+    met = max(coverage(need, texts) for need in (case.question, case.goal or case.question))
+    return max(0.0, (met - chance) / (1 - chance))
+
+
+def _last_in_a_row(met: Sequence[Situation]) -> int:
+    """How many answers at the end were of no use, without a useful one between them."""
+    useful = (at for at, situation in enumerate(reversed(met)) if not situation.is_unhelpful)
+    return next(useful, len(met))

@@ -1,0 +1,62 @@
+"""Who asks what: the conversations of a run, before any of them is played."""
+
+import random
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from simulator import find
+from simulator.cases import read_cases, select
+from simulator.errors import InputError
+from simulator.settings import Settings
+from simulator.types import Case, Conversation, Persona
+
+# Without --persona, one of these per question, as in the article this follows.
+USUAL_PERSONAS = ("angry", "calm", "beginner")
+BUNDLED = (find.DEMO / "cases" / "ja.csv", find.DEMO / "cases" / "en.csv")
+
+
+def read_plan(settings: Settings) -> tuple[tuple[Conversation, ...], tuple[Persona, ...]]:
+    """The planned conversations in order, and the personas that appear in them."""
+    cases = _cases(settings)
+    personas = _personas(settings.persona or USUAL_PERSONAS)
+    plan = tuple(_conversations(cases, personas, settings, by_lot=not settings.persona))
+    present = {conversation.persona for conversation in plan}
+    return plan, tuple(p for p in personas if p.id in present)
+
+
+def _personas(names: Iterable[str]) -> list[Persona]:
+    """The personas named; `all` stands for the whole shelf."""
+    every = [each for name in names for each in (find.persona_names() if name == "all" else [name])]
+    personas = [find.persona(name) for name in dict.fromkeys(every)]
+    ids = [persona.id for persona in personas]
+    for persona in personas:
+        if ids.count(persona.id) > 1:
+            msg = f"--persona names two called '{persona.id}': rename the file of one of them."
+            raise InputError(msg)
+    return personas
+
+
+def _cases(settings: Settings) -> Sequence[Case]:
+    bundled = settings.cases is None
+    files = BUNDLED if bundled else (Path(str(settings.cases)),)
+    fixed = settings.language if settings.language in ("ja", "en") else None
+    language = settings.language or ("ja" if bundled else "all")
+    found = [case for path in files for case in read_cases(path, None if bundled else fixed)]
+    cases = select(found, language, settings.limit)
+    if not cases:
+        msg = f"none of the {len(found)} questions is in '{settings.language}': leave out --language."
+        raise InputError(msg)
+    return cases
+
+
+def _conversations(
+    cases: Iterable[Case], personas: Sequence[Persona], settings: Settings, *, by_lot: bool
+) -> Iterable[Conversation]:
+    for case in cases:
+        # Seeded by the question, so that --limit or another order does not deal other personas.
+        lot = random.Random(f"{settings.seed}/{case.id}")  # noqa: S311 - a choice, not a secret
+        cast = [lot.choice(personas)] if by_lot else personas
+        for persona in cast:
+            for repeat in range(1, settings.repeats + 1):
+                key = f"{persona.id}/{case.id}#{repeat}"
+                yield Conversation(id=key, case=case, persona=persona.id, repeat=repeat)

@@ -1,0 +1,87 @@
+"""Prompts are data: TOML with Japanese and English side by side, `string.Template` text.
+
+A file is checked when it is read: both languages have the same keys, use the same variables, and no
+variable that the program does not fill. Nothing is found out in the middle of a paid run.
+"""
+
+import hashlib
+import tomllib
+from collections.abc import Mapping, Set
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from simulator.errors import PromptError
+from simulator.types import Language
+
+LANGUAGES: tuple[Language, Language] = ("ja", "en")
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The tables of a TOML file; a broken one is named with its line."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except tomllib.TOMLDecodeError as error:
+        msg = f"{path}: {error}. Mend the file; text with line breaks goes between '''."
+        raise PromptError(msg) from None
+    except UnicodeDecodeError as error:
+        msg = f"{path}: not UTF-8 (byte {error.start}). Save it as UTF-8."
+        raise PromptError(msg) from None
+    except OSError as error:
+        msg = f"{path}: cannot be read ({error.strerror})."
+        raise PromptError(msg) from None
+
+
+def check_languages(path: Path, tables: Mapping[str, Any], allowed: Mapping[str, Set[str]]) -> None:
+    """Both languages hold the prompts named in `allowed`, each with the same allowed variables."""
+    for language in LANGUAGES:
+        if not isinstance(tables.get(language), Mapping):
+            msg = f"{path}: the table [{language}] is missing."
+            raise PromptError(msg)
+    for key, variables in allowed.items():
+        used = {language: _variables(path, language, key, tables[language]) for language in LANGUAGES}
+        for language in LANGUAGES:
+            if extra := used[language] - variables:
+                msg = (
+                    f"{path}: [{language}] {key} uses ${min(extra)}, which nothing fills."
+                    f" It may use: {', '.join(sorted(variables)) or 'no variables'}; a plain dollar is $$."
+                )
+                raise PromptError(msg)
+        if difference := used["ja"] ^ used["en"]:
+            msg = f"{path}: {key} uses ${min(difference)} in one language only."
+            raise PromptError(msg)
+
+
+def _variables(path: Path, language: str, key: str, table: Mapping[str, Any]) -> set[str]:
+    text = table.get(key)
+    if not isinstance(text, str) or not text.strip():
+        msg = f"{path}: [{language}] {key} is missing or empty."
+        raise PromptError(msg)
+    template = Template(text)
+    if not template.is_valid():
+        msg = f"{path}: [{language}] {key} has a lone dollar; write $$ for a plain one."
+        raise PromptError(msg)
+    return set(template.get_identifiers())
+
+
+def render(text: str, **values: str) -> str:
+    """The prompt with its variables filled; values are never searched for variables again."""
+    return Template(text).substitute(values).strip()
+
+
+def quote(tag: str, text: str) -> str:
+    """`text` as data under a tag that carries a hash of it.
+
+    What is quoted cannot hold its own hash, so it cannot close its quotation and speak to the model.
+    """
+    code = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    return f"<{tag}-{code}>\n{text}\n</{tag}-{code}>"
+
+
+def fingerprint(*parts: str) -> str:
+    """Twelve hexadecimal digits that stand for these texts in scores and reports."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part.encode("utf-8", "surrogatepass"))
+        digest.update(b"\0")
+    return digest.hexdigest()[:12]

@@ -1,0 +1,9 @@
+"""Foreign values inside our own messages."""
+
+
+def shown(value: object) -> str:
+    """A value as an error message can show it: short, on one line, without control codes."""
+    if isinstance(value, (list, dict)):
+        return "a list" if isinstance(value, list) else "an object"
+    line = "".join(character if character.isprintable() else " " for character in str(value))
+    return f"'{line[:40]}…'" if len(line) > 40 else f"'{line}'"

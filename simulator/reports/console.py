@@ -1,0 +1,224 @@
+"""The summary for a terminal: score, verdict, what is red, what it cost and what to do next.
+
+Everything is printed as text, never as markup: what bots and models say cannot colour, move or
+rewrite a terminal. Widths are cells, so that Japanese lines up.
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table as Grid
+from rich.text import Text
+
+from simulator.analysis.figures import RedTurn, Summary
+from simulator.analysis.gate import Gate
+from simulator.reports.notes import counts, notes, points, verdict
+from simulator.reports.table import Cell, Table, mark_text, money, personas_table
+from simulator.reports.words import Words, plain, words_of
+from simulator.reports.wrapping import wrap
+from simulator.types import Language, Results, Run
+
+SHOWN = 5
+# As much of a row's name as is worth a line of its own; longer ones are wrapped.
+_LABEL = 10
+_RED, _GOOD, _SOFT = "bold red", "bold green", "dim"
+
+__all__ = ["paint", "plain"]
+
+
+def paint(  # noqa: PLR0917 - the four things shown, where, and one more to name
+    summary: Summary,
+    gate: Gate,
+    results: Results,
+    language: Language,
+    console: Console,
+    page: Path | str = "",
+) -> None:
+    """Prints the summary of a run; `page` is where its report was written."""
+    words = words_of(summary, language)
+    _Painter(console, words).everything(summary, gate, results.run, str(page))
+
+
+class _Painter:
+    """Prints lines and grids on a console, in the words of one language."""
+
+    def __init__(self, console: Console, words: Words) -> None:
+        self._console, self._words = console, words
+
+    def everything(self, summary: Summary, gate: Gate, run: Run, page: str) -> None:
+        """The whole summary, most important first."""
+        self._verdict(summary, gate, run)
+        for note in notes(summary, gate, self._words):
+            self._item("!" if note.alarm else "-", note.text, "" if note.alarm else _SOFT)
+        if summary.personas:
+            self._grid(personas_table(summary, self._words.language))
+        self._facts(_facts(summary, self._words))
+        if summary.reddest:
+            self._title(self._words("reddest_short"))
+            for number, red in enumerate(summary.reddest[:SHOWN], 1):
+                self._red_turn(number, red)
+        self._title(self._words("next"))
+        for step in _next(summary, gate, self._words, page):
+            self._item("-", step)
+
+    def _verdict(self, summary: Summary, gate: Gate, run: Run) -> None:
+        """The score with its interval, and how it stands to the target."""
+        words = self._words
+        self._title(f"{words('title')}  {run.id}")
+        if summary.offline:
+            models = [f"{words.name('role', role)} {name}" for role, name in run.models.items()]
+            self._line("  ".join([words("standin"), words("comma").join(models)]).strip(), "bold yellow")
+            self._line(words("standin_why"), "yellow")
+        score = f"{points(summary.score, against=gate.target)} {words('of_hundred')}"
+        parts = [f"{words('score')} {score if summary.score is not None else words('no_score')}"]
+        if summary.interval:
+            low, high = map(points, summary.interval)
+            parts.append(words("interval", low=low, high=high))
+        parts.append(words("graded_of", n=summary.graded, planned=summary.planned))
+        self._line("   ".join(parts), "bold")
+        style = {True: _GOOD, False: _RED, None: ""}[gate.passed]
+        red = f"▲ {words('red_turns')} {summary.red:,} {words('of_turns', turns=summary.turns)}"
+        self._line(f"{verdict(gate, summary.score, words)}   {red}", style)
+
+    def _red_turn(self, number: int, red: RedTurn) -> None:
+        """One red turn: where, what was asked, what came back and what is wrong with it."""
+        words = self._words
+        where = f"{words.name('persona', red.persona)} · {red.case} · {words('turn_n', n=red.turn)}"
+        self._item(f"{number}.", f"{mark_text(red, words)}  {where}", _RED)
+        silent = words("no_answer", kind=words.name("failure", red.failure)) if red.failure else ""
+        said = f"{words('user')}: {red.question}", f"{words('desk')}: {silent or red.answer}"
+        for text in (*said, "" if red.failure else f"→ {red.reason}"):
+            if text.strip("→ "):
+                self._item("", text, indent=3)
+
+    def _title(self, text: str) -> None:
+        """A heading with air above it."""
+        self._console.print()
+        self._line(text, "bold underline")
+
+    def _line(self, text: str, style: str = "") -> None:
+        """One paragraph, wrapped to the width."""
+        for line in wrap(self._fit(text), self._console.width):
+            self._console.print(Text(line, style=style), highlight=False)
+
+    def _item(self, marker: str, text: str, style: str = "", marker_style: str = "", indent: int = 0) -> None:
+        """A paragraph that hangs from its marker, `indent` cells from the left."""
+        marker = self._fit(marker)
+        head = marker + " " * max(1, indent - cell_len(marker))
+        for line in wrap(self._fit(text), self._console.width - cell_len(head)):
+            self._console.print(
+                Text(head, marker_style or style).append(line, style or None), highlight=False
+            )
+            head = " " * cell_len(head)
+
+    def _facts(self, facts: Iterable[tuple[str, str]]) -> None:
+        """Names and values in two columns."""
+        rows = list(facts)
+        column = max(cell_len(self._fit(name)) for name, _ in rows) + 2
+        for name, value in rows:
+            self._item(name, value, marker_style=_SOFT, indent=column)
+
+    def _grid(self, table: Table) -> None:
+        """A table of cells, in as many parts as the width takes; red cells carry a mark as well."""
+        for columns in _parts(table, self._console.width):
+            grid = Grid(box=None, padding=(0, 1, 0, 0), pad_edge=False)
+            for place in columns:
+                header = self._text(table.columns[place], _SOFT)
+                grid.add_column(
+                    header, justify="right" if place else "left", no_wrap=place > 0, overflow="fold"
+                )
+            for row in table.rows:
+                grid.add_row(*(self._cell(row[place]) for place in columns))
+            self._console.print()
+            self._console.print(grid, highlight=False)
+        self._console.print()
+
+    def _cell(self, cell: Cell) -> Text:
+        """The figure, and on a second line how many grades it rests on."""
+        shown = self._text(f"{'▲' if cell.red else ''}{cell.text}", _RED if cell.red else "")
+        return shown.append(f"\n{cell.note}", style=_SOFT) if cell.note else shown
+
+    def _text(self, text: str, style: str = "") -> Text:
+        """Text as it is, whatever it looks like."""
+        return Text(self._fit(text), style=style)
+
+    def _fit(self, text: str) -> str:
+        """The text without control codes, and without what this console's encoding does not have."""
+        encoding = self._console.encoding
+        return plain(text).encode(encoding, "replace").decode(encoding)
+
+
+def _parts(table: Table, width: int) -> list[list[int]]:
+    """The columns of a table in groups that fit the width; the first column leads every group."""
+    texts = [[title, *_shown(row[place] for row in table.rows)] for place, title in enumerate(table.columns)]
+    first, *rest = (max(map(cell_len, column)) for column in texts)
+    parts, free = [[0]], width - min(first, _LABEL) - 1
+    for place, wanted in enumerate(rest, 1):
+        if wanted > free and len(parts[-1]) > 1:
+            parts.append([0])
+            free = width - min(first, _LABEL) - 1
+        parts[-1].append(place)
+        free -= wanted + 1
+    return parts
+
+
+def _shown(cells: Iterable[Cell]) -> list[str]:
+    """What takes up width in a column."""
+    return [text for cell in cells for text in (f"{'▲' if cell.red else ''}{cell.text}", cell.note)]
+
+
+def _facts(summary: Summary, words: Words) -> Iterator[tuple[str, str]]:
+    """The figures below the table, as names and values."""
+    if summary.total.value is not None:
+        total = words("total_of", value=f"{summary.total.value:.1f}", of=summary.total.of)
+        graded = [
+            f"{words.name('judge', n)} {j.n:,}/{j.planned:,}"
+            for n, j in summary.judges.items()
+            if j.failed or j.skipped
+        ]
+        yield words("total"), f"{total}{'   ' + words('comma').join(graded) if graded else ''}"
+    yield words("endings"), counts(summary.ended, "ended", words) or words("none")
+    played = summary.simulator
+    yield words("simulator"), words("guard_line", n=played.guarded, turns=summary.turns, failed=played.failed)
+    yield words("bot_failures"), counts(summary.bot_failures, "failure", words) or words("none")
+    yield words("cost_line"), _cost(summary, words)
+
+
+def _cost(summary: Summary, words: Words) -> str:
+    """Money and tokens of every role, or that no model was called."""
+    if not any(spent.calls or spent.cached for spent in summary.spending.values()):
+        return words("no_calls")
+    roles = [
+        words(
+            "role_line",
+            **{
+                "role": words.name("role", role),
+                "calls": spent.calls,
+                "in": spent.tokens_in,
+                "out": spent.tokens_out,
+            },
+        )
+        for role, spent in summary.spending.items()
+    ]
+    amount = (
+        words("unknown_cost")
+        if summary.cost_usd is None
+        else words("dollars", amount=money(summary.cost_usd, words))
+    )
+    return "\n".join([amount, *roles])
+
+
+def _next(summary: Summary, gate: Gate, words: Words, page: str) -> Iterator[str]:
+    """What the reader can do now."""
+    if page:
+        yield words("next_open", path=page)
+    if summary.finished < summary.planned or summary.status != "finished":
+        yield words("next_resume", run=summary.run)
+    elif summary.red:
+        yield words("next_diff", run=summary.run)
+    if gate.target is None:
+        yield words("next_target")
+    if summary.offline:
+        yield words("next_model")

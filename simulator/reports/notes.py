@@ -1,0 +1,128 @@
+"""What a reader must know before relying on the figures, and figures as people read them."""
+
+import math
+from collections.abc import Mapping
+
+from simulator.analysis.figures import JudgeSummary, Summary
+from simulator.analysis.gate import Finding, Gate
+from simulator.reports.words import Words
+from simulator.types import Value
+
+
+class Note(Value):
+    """One sentence; `alarm` when it decides whether the result can be used at all."""
+
+    text: str
+    alarm: bool = False
+
+
+def points(value: float | None, *, against: float | None = None) -> str:
+    """A value 0..1 on the scale to 100, with decimals only where it must not look like `against`."""
+    if value is None:
+        return "–"
+    for places in range(4):
+        text = f"{math.floor(value * 100 * 10**places + 0.5 + 1e-9) / 10**places:.{places}f}"
+        if against is None or value >= against - 1e-9 or float(text) < against * 100 - 1e-7:
+            break
+    return text
+
+
+def verdict(gate: Gate, score: float | None, words: Words) -> str:
+    """The gate in one phrase."""
+    if gate.target is None:
+        return words("no_target")
+    target = goal(gate.target)
+    if gate.passed:
+        return words("passed", target=target)
+    if score is None or gate.incomplete:
+        return words("undecided", target=target)
+    return words("missed", target=target, short=short_of(score, gate.target))
+
+
+def goal(target: float) -> str:
+    """A target on the scale to 100, exactly as it was set."""
+    return f"{100 * target:.6g}"
+
+
+def short_of(score: float, target: float) -> str:
+    """How many points a score is below the target, consistent with both as they are shown."""
+    return f"{100 * target - float(points(score, against=target)):.4g}"
+
+
+def counts(found: Mapping[str, int], group: str, words: Words) -> str:
+    """'timeout 3, error 1', most frequent first."""
+    ranked = sorted(found.items(), key=lambda item: -item[1])
+    return words("comma").join(f"{words.name(group, kind)} {n:,}" for kind, n in ranked)
+
+
+def notes(summary: Summary, gate: Gate, words: Words) -> tuple[Note, ...]:
+    """Everything that is missing from the figures or shaped them, alarms first.
+
+    That the target was missed is not among them: it is the verdict itself.
+    """
+    found = [
+        *(_finding(f, summary, gate, words) for f in gate.findings if f.problem != "below"),
+        *_conversations(summary, words),
+        *(note for name, judge in summary.judges.items() for note in _judge(name, judge, words)),
+        *_skipped(summary, words),
+        *_played(summary, words),
+    ]
+    return tuple(sorted(found, key=lambda note: not note.alarm))
+
+
+def _finding(finding: Finding, summary: Summary, gate: Gate, words: Words) -> Note:
+    """What the gate found, on the scale to 100."""
+    if finding.problem != "unsure" or gate.target is None or summary.interval is None:
+        return Note(text=words(f"note.{finding.problem}", **finding.figures), alarm=True)
+    figures = {
+        "score": points(summary.score, against=gate.target),
+        "target": goal(gate.target),
+        "low": points(summary.interval[0], against=gate.target),
+    }
+    return Note(text=words("note.unsure", **figures), alarm=True)
+
+
+def _conversations(summary: Summary, words: Words) -> list[Note]:
+    """Conversations without a grade, and turns without an answer."""
+    found = []
+    if summary.missing:
+        found.append(Note(text=words("note.missing", n=summary.missing), alarm=True))
+    if summary.bot_failures:
+        n, kinds = sum(summary.bot_failures.values()), counts(summary.bot_failures, "failure", words)
+        found.append(Note(text=words("note.bot", n=n, turns=summary.turns, kinds=kinds), alarm=True))
+    return found
+
+
+def _judge(name: str, judge: JudgeSummary, words: Words) -> list[Note]:
+    """What one judge could not grade."""
+    title, found = words.name("judge", name), []
+    if judge.failed:
+        kinds = counts(judge.failures, "failure", words)
+        text = words(
+            "note.grades_failed", judge=title, failed=judge.failed, of=judge.n + judge.failed, kinds=kinds
+        )
+        found.append(Note(text=text, alarm=True))
+    if len(judge.rubrics) > 1:
+        found.append(Note(text=words("note.rubrics", judge=title, n=len(judge.rubrics)), alarm=True))
+    return found
+
+
+def _skipped(summary: Summary, words: Words) -> list[Note]:
+    """Judges that had nothing to grade against on some turns."""
+    names = [
+        f"{words.name('judge', name)} ({judge.n:,}/{judge.planned:,})"
+        for name, judge in summary.judges.items()
+        if judge.skipped
+    ]
+    return [Note(text=words("note.skipped", judges=words("comma").join(names)))] if names else []
+
+
+def _played(summary: Summary, words: Words) -> list[Note]:
+    """How the simulated customer behaved."""
+    played, found = summary.simulator, []
+    if played.failed:
+        found.append(Note(text=words("note.user_failed", n=played.failed), alarm=True))
+    if played.guarded:
+        kinds = counts(played.rules, "rule", words)
+        found.append(Note(text=words("note.guarded", n=played.guarded, turns=summary.turns, kinds=kinds)))
+    return found

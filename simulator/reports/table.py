@@ -1,0 +1,204 @@
+"""A run as tables of cells. Sinks (sheets, xlsx, csv, console, HTML) paint them and compute nothing."""
+
+from simulator.analysis.figures import Mean, PersonaSummary, RedTurn, Summary
+from simulator.analysis.red import KINDS
+from simulator.reports.notes import points
+from simulator.reports.words import Words, plain, words_of
+from simulator.types import Conversation, Language, RedRules, Results, Score, Turn, Value
+
+
+class Cell(Value):
+    """What one cell shows; `number` is the exact figure (a score is 0..1), `note` explains it.
+
+    `red` cells are painted FADBDA; their text or note says why, for those who see no colour.
+    """
+
+    text: str
+    number: float | None = None
+    red: bool = False
+    note: str = ""
+
+
+class Table(Value):
+    """A named sheet: `name` is its stable id, `title` and `columns` are in the reader's language."""
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+def conversations_table(results: Results, summary: Summary, language: Language) -> Table:
+    """One row per conversation: how it went, then what was said and graded, turn by turn."""
+    words = words_of(summary, language)
+    longest = max((len(c.turns) for c in results.conversations), default=0)
+    head = ("conversation", "persona", "case", "score", "red", "ended_how")
+    spoken = [words(key, n=n) for n in range(1, longest + 1) for key in ("user_n", "assistant_n", "check_n")]
+    verdicts = {(s.conversation, s.turn): s for s in results.scores if s.judge == summary.primary}
+    red = {(r.conversation, r.turn): r for r in summary.reddest}
+    rows = tuple(
+        (*_outline(c, summary, red, words), *_dialogue(c, longest, verdicts, red, words))
+        for c in results.conversations
+    )
+    columns = (*(words(key) for key in head), *spoken)
+    return Table(name="conversations", title=words("conversations"), columns=columns, rows=rows)
+
+
+def personas_table(summary: Summary, language: Language) -> Table:
+    """Mean of every judge for every persona, then for all of them.
+
+    When the bot left turns unanswered, a last row has the means without those.
+    """
+    words = words_of(summary, language)
+    titles = [words.name("judge", judge) for judge in summary.judges]
+    columns = (words("persona"), words("score"), words("red"), *titles)
+    rows = [_persona_row(row, summary.rules, words) for row in summary.personas]
+    rows.append(_everyone(summary, words))
+    if summary.bot_failures:
+        rows.append(_answered(summary, words))
+    return Table(name="personas", title=words("heat"), columns=columns, rows=tuple(rows))
+
+
+def usage_table(summary: Summary, language: Language) -> Table:
+    """Calls, tokens and money of every role."""
+    words = words_of(summary, language)
+    columns = ("role_column", "calls", "cached", "tokens_in", "tokens_out", "cost")
+    rows = tuple(
+        (
+            Cell(text=words.name("role", role)),
+            *(count(n) for n in (spent.calls, spent.cached, spent.tokens_in, spent.tokens_out)),
+            Cell(text=money(spent.cost_usd, words), number=spent.cost_usd),
+        )
+        for role, spent in summary.spending.items()
+    )
+    return Table(name="usage", title=words("usage"), columns=tuple(map(words, columns)), rows=rows)
+
+
+def grade_text(score: Score, words: Words) -> str:
+    """A grade as people read it: '4 / 5', or why there is none."""
+    if score.state != "scored" or score.raw is None:
+        return words("failed" if score.state == "failed" else "skipped")
+    return f"{round(score.raw, 2):g} / {score.scale[1]:g}"
+
+
+def mark_text(red: RedTurn, words: Words) -> str:
+    """The marks of a turn in words: never by colour alone."""
+    return "▲ " + words("comma").join(words.name("mark", mark.kind) for mark in red.marks)
+
+
+def answer_text(turn: Turn, failure: str | None, words: Words) -> str:
+    """What the bot said, or that it said nothing and why."""
+    silent = words("no_answer", kind=words.name("failure", failure)) if failure else ""
+    return plain(turn.answer.text) if turn.answer.text.strip() else silent
+
+
+def count(n: int) -> Cell:
+    """A number of things."""
+    return Cell(text=f"{n:,}", number=n)
+
+
+def money(amount: float | None, words: Words) -> str:
+    """Dollars with as many decimals as small amounts need."""
+    if amount is None:
+        return words("unknown_cost")
+    return f"{amount:,.2f}" if amount == 0 or amount >= 1 else f"{amount:.4f}"
+
+
+def rules_text(rules: RedRules, words: Words) -> str:
+    """The rules for red in one line, each with its limit or that it is off."""
+    limits = {
+        "overall": rules.overall and f"< {100 * rules.overall:g}",
+        "groundedness": rules.groundedness and f"<= {rules.groundedness:g}",
+        "correctness": rules.correctness and f"<= {rules.correctness:g}",
+        "claims": rules.claims and "< 100",
+        "facts": rules.facts and "< 100",
+    }
+    parts = [
+        (words.name("mark", kind), limits[kind] or words("rule_off")) for kind in KINDS if kind in limits
+    ]
+    return words("comma").join(f"{name} {limit}" for name, limit in parts)
+
+
+def _outline(
+    c: Conversation, summary: Summary, red: dict[tuple[str, int], RedTurn], words: Words
+) -> tuple[Cell, ...]:
+    """The first columns of a conversation's row."""
+    mean = summary.conversation_scores.get(c.id)
+    marked = sum((c.id, turn.index) in red for turn in c.turns)
+    return (
+        Cell(text=plain(c.id)),
+        Cell(text=words.name("persona", c.persona)),
+        Cell(text=plain(c.case.id), note=plain(c.case.goal or "")),
+        Cell(text=points(mean), number=mean),
+        count(marked),
+        Cell(text=ending(c, words), note=plain(c.reason)),
+    )
+
+
+def ending(c: Conversation, words: Words) -> str:
+    """How a conversation ended, or that it is still going on."""
+    return words.name("ended", c.ended.value) if c.ended else words("in_progress")
+
+
+def _dialogue(
+    c: Conversation,
+    longest: int,
+    verdicts: dict[tuple[str, int], Score],
+    red: dict[tuple[str, int], RedTurn],
+    words: Words,
+) -> list[Cell]:
+    """User, assistant and check of every turn; shorter conversations are filled with empty cells."""
+    cells: list[Cell] = []
+    for turn in c.turns:
+        key = (c.id, turn.index)
+        cells += _turn_cells(turn, verdicts.get(key), red.get(key), words)
+    return cells + [Cell(text="")] * (3 * longest - len(cells))
+
+
+def _turn_cells(turn: Turn, verdict: Score | None, red: RedTurn | None, words: Words) -> list[Cell]:
+    """The three cells of one turn; answer and check are red together."""
+    shown = grade_text(verdict, words) if verdict else ""
+    if red:
+        shown = f"{shown} {mark_text(red, words)}".strip()
+    reason = (red.reason if red else "") or (verdict.reason if verdict else "")
+    return [
+        Cell(text=plain(turn.user)),
+        Cell(text=answer_text(turn, red.failure if red else None, words), red=bool(red)),
+        Cell(text=shown, number=verdict.value if verdict else None, red=bool(red), note=plain(reason)),
+    ]
+
+
+def _persona_row(row: PersonaSummary, rules: RedRules, words: Words) -> tuple[Cell, ...]:
+    """One persona: its name, score, judges and red turns."""
+    score = Mean(mean=row.score, n=row.graded, planned=row.conversations)
+    return (
+        Cell(text=words.name("persona", row.persona), number=row.conversations),
+        _mean_cell(score, rules),
+        Cell(text=f"{row.red:,} / {row.turns:,}", number=row.red),
+        *(_mean_cell(mean, rules) for mean in row.judges.values()),
+    )
+
+
+def _everyone(summary: Summary, words: Words) -> tuple[Cell, ...]:
+    """The row of all personas together."""
+    score = Mean(mean=summary.score, n=summary.graded, planned=sum(p.conversations for p in summary.personas))
+    judges = (Mean(mean=j.mean, n=j.n, planned=j.planned) for j in summary.judges.values())
+    return (
+        Cell(text=words("everyone"), number=score.planned),
+        _mean_cell(score, summary.rules),
+        Cell(text=f"{summary.red:,} / {summary.turns:,}", number=summary.red),
+        *(_mean_cell(judge, summary.rules) for judge in judges),
+    )
+
+
+def _answered(summary: Summary, words: Words) -> tuple[Cell, ...]:
+    """The row of all personas, over the turns that got an answer."""
+    means = [summary.answered_score, *(judge.answered_mean for judge in summary.judges.values())]
+    score, *judges = [Cell(text=points(mean), number=mean) for mean in means]
+    return (Cell(text=words("answered_mean")), score, Cell(text=""), *judges)
+
+
+def _mean_cell(mean: Mean, rules: RedRules) -> Cell:
+    """A mean with its coverage as the note; red below the limit for Overall."""
+    low = mean.mean is not None and rules.overall is not None and mean.mean < rules.overall
+    return Cell(text=points(mean.mean), number=mean.mean, red=low, note=f"{mean.n}/{mean.planned}")

@@ -1,0 +1,32 @@
+"""Lines for a terminal, for text that is written without spaces as well."""
+
+import re
+
+from rich.cells import cell_len, chop_cells
+
+# Japanese breaks between any two characters, but not before a closing mark or after an opening one.
+_WIDE = "\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6"
+_OPENING, _CLOSING = "（「『【〈《［", "、。，．）」』】〉》］！？：；ー・々…"
+_UNIT = re.compile(
+    rf"\s+|[{_OPENING}]*(?:[^\s{_WIDE}]+|[{_WIDE}])[{_CLOSING}]*(?:(?<=[{_WIDE}])[,.:;!?)]+)?|[{_OPENING}]+"
+)
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """The text in lines of at most `width` cells; its own line breaks are kept."""
+    return [line for paragraph in text.split("\n") for line in _wrapped(paragraph, max(2, width))]
+
+
+def _wrapped(paragraph: str, width: int) -> list[str]:
+    """One paragraph in lines; a unit that is wider than the line is cut where it must be."""
+    lines, free = [""], width
+    for unit in (part for found in _UNIT.findall(paragraph) for part in chop_cells(found, width)):
+        size = cell_len(unit)
+        if size > free:
+            lines.append("")
+            free = width
+            if unit.isspace():
+                continue
+        lines[-1] += unit
+        free -= size
+    return [line.rstrip() for line in lines]

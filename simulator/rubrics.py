@@ -1,0 +1,201 @@
+"""judges/*.toml: what a model-played judge asks for, in both languages, and the frame around it."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from simulator import replies
+from simulator.errors import PromptError
+from simulator.prompts import LANGUAGES, check_languages, fingerprint, quote, read_toml, render
+from simulator.types import Case, Exhibit, Language, Passage, Turn
+
+NEEDS = ("reference", "passages")
+# Retrieved text shown to a judge at most; whole passages are left out beyond it, and the prompt says so.
+LONGEST_MATERIAL = 24_000
+# What of each earlier message is shown.
+LONGEST_EARLIER = 4000
+_KEYS = {"needs", "value", "fields", *LANGUAGES}
+
+_FRAME: dict[str, set[str]] = {
+    "system": {"guidelines"},
+    "material": {"history", "question", "passages", "answer", "reference"},
+    "task_one": {"criterion", "form"},
+    "task_all": {"criteria", "form"},
+    "again": {"problem"},
+    "nothing": set(),
+    "customer": set(),
+    "desk": set(),
+    "no_reference": {"turn"},
+    "no_passages": set(),
+    "no_answer": {"kind"},
+    "no_stand_in": {"judge"},
+    "cut": {"count"},
+}
+
+
+class Rubric:
+    """One judge: what it needs, what it fills in, and how its grades are defined."""
+
+    def __init__(self, path: Path) -> None:
+        """Reads and checks the file; the judge is named like it."""
+        self.name = path.stem
+        tables = read_toml(path)
+        check_languages(path, tables, {"title": set(), "criterion": set()})
+        if unknown := set(tables) - _KEYS:
+            msg = f"{path}: '{min(unknown)}' is unknown; there are {', '.join(sorted(_KEYS))}."
+            raise PromptError(msg)
+        self.needs = tuple(tables.get("needs", ()))
+        self.fields = _fields(path, tables)
+        self.value = str(tables.get("value", ""))
+        if self.fields.get(self.value) != "grade":
+            msg = f"{path}: value = '{self.value}' must name one of its grade fields."
+            raise PromptError(msg)
+        if unknown := set(self.needs) - set(NEEDS):
+            msg = f"{path}: needs = '{min(unknown)}' is unknown; there are {', '.join(NEEDS)}."
+            raise PromptError(msg)
+        self._tables = tables
+
+    def title(self, language: Language) -> str:
+        """What people call this judge."""
+        return str(self._tables[language]["title"])
+
+    def criterion(self, language: Language) -> str:
+        """The definition, with a sentence per grade."""
+        return render(self._tables[language]["criterion"])
+
+    def described(self, language: Language) -> dict[str, tuple[str, str]]:
+        """Kind and meaning of every field of the reply."""
+        meanings = self._tables[language]["fields"]
+        return {key: (kind, str(meanings[key])) for key, kind in self.fields.items()}
+
+    @cached_property
+    def form(self) -> type[replies.Reply]:
+        """The reply of this judge alone."""
+        return replies.form(self.name, {key: replies.KINDS[kind] for key, kind in self.fields.items()})
+
+    def missing(self, exhibit: Exhibit) -> str | None:
+        """What this judge needs and the exhibit does not have."""
+        has = {"reference": bool(exhibit.references), "passages": bool(exhibit.turn.answer.passages)}
+        return next((need for need in self.needs if not has[need]), None)
+
+
+def _fields(path: Path, tables: Mapping[str, Any]) -> dict[str, str]:
+    fields = tables.get("fields")
+    if not isinstance(fields, dict) or not fields:
+        msg = f"{path}: the table [fields] is missing."
+        raise PromptError(msg)
+    for key, kind in fields.items():
+        if kind not in replies.KINDS:
+            msg = f"{path}: [fields] {key} = '{kind}' is unknown; there are {', '.join(replies.KINDS)}."
+            raise PromptError(msg)
+        for language in LANGUAGES:
+            if not tables[language].get("fields", {}).get(key):
+                msg = f"{path}: [{language}.fields] {key} is missing."
+                raise PromptError(msg)
+    return {str(key): str(kind) for key, kind in fields.items()}
+
+
+class Frame:
+    """judges/_frame.toml and the desk's guidelines: what all judges share."""
+
+    def __init__(self, path: Path, guidelines: Path) -> None:
+        """`guidelines` is TOML with [ja] and [en] text, or plain text for both."""
+        self._tables = read_toml(path)
+        check_languages(path, self._tables, _FRAME)
+        self._guidelines = read_guidelines(guidelines)
+
+    def text(self, language: Language, key: str, **values: str) -> str:
+        """A rendered text of the frame."""
+        return render(self._tables[language][key], **values)
+
+    def prompt(self, exhibit: Exhibit, rubrics: Sequence[Rubric], *, alone: bool) -> list[dict[str, str]]:
+        """What the model is sent: rules and guidelines, then the material, then the task.
+
+        The shared part comes first, so that an endpoint's prompt cache serves every judge of a turn.
+        """
+        language = exhibit.case.language
+        system = self.text(language, "system", guidelines=self._guidelines[language])
+        task = self.task(language, rubrics, alone=alone)
+        return [
+            {"role": "system", "content": system},
+            {"role": "user", "content": f"{self._material(exhibit)}\n\n{task}"},
+        ]
+
+    def task(self, language: Language, rubrics: Sequence[Rubric], *, alone: bool) -> str:
+        """What is to be graded and in which form."""
+        if alone:
+            form = replies.skeleton(rubrics[0].described(language))
+            criterion = rubrics[0].criterion(language)
+            return self.text(language, "task_one", criterion=criterion, form=form)
+        form = replies.skeleton({rubric.name: rubric.described(language) for rubric in rubrics})
+        criteria = "\n\n".join(f"[{r.name}] {r.title(language)}\n{r.criterion(language)}" for r in rubrics)
+        return self.text(language, "task_all", criteria=criteria, form=form)
+
+    def fingerprint(self, rubrics: Sequence[Rubric], model: str, *, alone: bool) -> str:
+        """Stands for everything but the material: prompt texts in both languages, reply form, model.
+
+        It is the same for all turns of a run, also for those on which some of the rubrics are skipped.
+        """
+        texts = [
+            text
+            for language in LANGUAGES
+            for text in (
+                self._tables[language]["system"],
+                self._guidelines[language],
+                self._tables[language]["material"],
+                self.task(language, rubrics, alone=alone),
+            )
+        ]
+        return fingerprint(*texts, model)
+
+    def _material(self, exhibit: Exhibit) -> str:
+        language, answer = exhibit.case.language, exhibit.turn.answer
+        nothing = self.text(language, "nothing")
+        shown, left_out = within(exhibit, LONGEST_MATERIAL)
+        passages = [quote("passage", f"[{p.id}] {p.text}") for p in shown]
+        if left_out:
+            passages.append(self.text(language, "cut", count=str(left_out)))
+        return self.text(
+            language,
+            "material",
+            history=quote("history", self._history(exhibit.case, exhibit.earlier, language) or nothing),
+            question=quote("question", exhibit.turn.user),
+            passages="\n".join(passages) or quote("passage", nothing),
+            answer=quote("answer", answer.text),
+            reference=quote("reference", "\n".join(exhibit.references) or nothing),
+        )
+
+    def _history(self, case: Case, earlier: Sequence[Turn], language: Language) -> str:
+        customer, desk = self.text(language, "customer"), self.text(language, "desk")
+        lines = [(customer if m.role == "user" else desk, m.content) for m in case.history]
+        for turn in earlier:
+            lines += [(customer, turn.user), (desk, turn.answer.text)]
+        return "\n".join(f"{who}: {text[:LONGEST_EARLIER]}" for who, text in lines)
+
+
+def within(exhibit: Exhibit, limit: int) -> tuple[list[Passage], int]:
+    """The passages that fit into `limit` characters, in the retriever's order, and how many do not."""
+    shown: list[Passage] = []
+    used = 0
+    passages = exhibit.turn.answer.passages
+    for passage in passages:
+        used += len(passage.text)
+        if used > limit and shown:
+            break
+        shown.append(passage.model_copy(update={"text": passage.text[:limit]}))
+    return shown, len(passages) - len(shown)
+
+
+def read_guidelines(path: Path) -> dict[str, str]:
+    """The desk's behaviour rules per language."""
+    if path.suffix.lower() == ".toml":
+        tables = read_toml(path)
+        check_languages(path, tables, {"text": set()})
+        return {language: str(tables[language]["text"]).strip() for language in LANGUAGES}
+    try:
+        text = path.read_text(encoding="utf-8-sig").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        msg = f"{path}: the guidelines cannot be read ({error}). Give a UTF-8 text or TOML file."
+        raise PromptError(msg) from None
+    return dict.fromkeys(LANGUAGES, text)

@@ -1,0 +1,177 @@
+"""Everyone a run needs, made from its settings: models, customers, judges, the bot."""
+
+import asyncio
+import contextlib
+import importlib.metadata
+import inspect
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from simulator import __version__, find
+from simulator.cache import ResponseCache
+from simulator.endpoints import LEXICAL, Endpoint
+from simulator.errors import InputError
+from simulator.judging import FunctionJudging, Judging, ModelJudging, Panel, StandInJudging
+from simulator.limits import DIALOGUE, GRADING
+from simulator.llm import Connections, Model
+from simulator.offline import STAND_INS, LexicalJudge, PhraseUser, hash_embed
+from simulator.prompts import LANGUAGES, fingerprint
+from simulator.rubrics import Frame, Rubric
+from simulator.settings import Settings
+from simulator.spending import Ledger
+from simulator.types import Chat, Conversation, Embed, Persona, Rag, Role, User
+from simulator.users import PersonaUser, UserPrompts, stable_int
+
+PACKAGES = ("openai", "langchain-core", "faiss-cpu", "pydantic")
+# Seconds a bot is given to close its connections.
+CLOSING = 10.0
+
+
+class Stage:
+    """Made once per run, before the run file: whatever is wrong with the input shows here."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        endpoints: Mapping[Role, Endpoint | None],
+        personas: Sequence[Persona],
+        ledger: Ledger,
+    ) -> None:
+        """Reads prompts, personas' texts, judges and the adapter's settings; connects to nothing yet."""
+        self.settings, self.endpoints, self.ledger = settings, endpoints, ledger
+        self.personas = {persona.id: persona for persona in personas}
+        self.prompts = UserPrompts(find.PERSONAS / "_user.toml")
+        guidelines = Path(settings.guidelines or find.JUDGES / "_guidelines.toml")
+        self.frame = Frame(find.JUDGES / "_frame.toml", guidelines)
+        self.judges = _judges(settings.judges)
+        self.connections = Connections(
+            calls=settings.calls, timeout=settings.timeout, cache=ResponseCache(settings.cache)
+        )
+        self.panel = Panel(self._judgings())
+
+    @property
+    def offline(self) -> bool:
+        """Whether no model takes part at all."""
+        return not any(self.endpoints.values())
+
+    def greeting(self, language: str) -> str:
+        """The desk's first line."""
+        given = self.settings.greeting or {}
+        return given.get(language) or self.prompts.text(language, "greeting")  # type: ignore[arg-type, call-overload]
+
+    def user(self, conversation: Conversation) -> User:
+        """Who plays the customer of this conversation."""
+        persona = self.personas[conversation.persona]
+        seed = stable_int(self.settings.seed, conversation.id)
+        model = self._model("user", temperature=self.settings.user_temperature)
+        if model is None:
+            return PhraseUser(persona, seed)
+        greeting = self.greeting(conversation.case.language)
+        return PersonaUser(
+            persona, self.prompts, model, seed=seed, turns=self.settings.turns, greeting=greeting
+        )
+
+    async def rag(self, plan: Sequence[Conversation]) -> Rag:
+        """The bot under rehearsal, connected."""
+        return await find.connect(self.settings.adapter, self.settings.set, self.offered(plan))
+
+    def check_adapter(self, plan: Sequence[Conversation]) -> None:
+        """Raises InputError for an unknown adapter, or wrong or missing `--set`."""
+        connect = find.connector(self.settings.adapter)
+        find.bound_settings(self.settings.adapter, connect, self.settings.set, self.offered(plan))
+
+    def offered(self, plan: Sequence[Conversation]) -> dict[str, Any]:
+        """What an adapter's `connect` may ask for by name."""
+        chat: Chat | None = None
+        if model := self._model("demo"):
+            chat = model.say
+        cases = {conversation.case.id: conversation.case for conversation in plan}
+        return {"chat": chat, "cases": tuple(cases.values())}
+
+    def models(self) -> dict[str, str]:
+        """The model of each role, or that a stand-in plays it."""
+        return {role: endpoint.model if endpoint else LEXICAL for role, endpoint in self.endpoints.items()}
+
+    def fingerprints(self) -> dict[str, str]:
+        """Hashes of every prompt in play, for the run file."""
+        hashes = {f"user:{p.id}": self.prompts.fingerprint(p) for p in self.personas.values()}
+        for name, judge in self.judges.items():
+            if isinstance(judge, Rubric):
+                tasks = [self.frame.task(language, [judge], alone=True) for language in LANGUAGES]
+                hashes[f"judge:{name}"] = fingerprint(*tasks)
+        return hashes
+
+    async def close(self, rag: Rag | None) -> None:
+        """Closes the bot's and the models' connections."""
+        closing = getattr(rag, "aclose", None)
+        if closing is not None:
+            with contextlib.suppress(Exception):  # the bot is not our code, and its work is done
+                async with asyncio.timeout(CLOSING):
+                    closed = closing()
+                    await closed if inspect.isawaitable(closed) else None
+        await self.connections.close()
+
+    def _model(
+        self, role: Role, *, temperature: float | None = None, priority: int = DIALOGUE
+    ) -> Model | None:
+        endpoint = self.endpoints[role]
+        if endpoint is None:
+            return None
+        return Model(endpoint, self.connections, self.ledger, temperature=temperature, priority=priority)
+
+    def _judgings(self) -> list[Judging]:
+        rubrics = [judge for judge in self.judges.values() if isinstance(judge, Rubric)]
+        model = self._model("judge", temperature=self.settings.judge_temperature, priority=GRADING)
+        by_model: list[Judging] = []
+        if model is None:
+            by_model = [StandInJudging(r, _stand_in(r.name), self.frame) for r in rubrics]
+        elif self.settings.judging == "combined" and len(rubrics) > 1:
+            by_model = [ModelJudging(rubrics, self.frame, model, seed=self.settings.seed, alone=False)]
+        else:
+            by_model = [
+                ModelJudging([r], self.frame, model, seed=self.settings.seed, alone=True) for r in rubrics
+            ]
+        functions: list[Judging] = [
+            FunctionJudging(name, judge, {"embed": self._embed()}, self.frame, self._function_rubric(name))
+            for name, judge in self.judges.items()
+            if not isinstance(judge, Rubric)
+        ]
+        return by_model + functions
+
+    def _embed(self) -> Embed:
+        model = self._model("embed", priority=GRADING)
+        return model.embed if model else _embed_lexically
+
+    def _function_rubric(self, name: str) -> str:
+        return fingerprint(name, __version__, self.models()["embed"])
+
+
+async def _embed_lexically(texts: list[str]) -> list[list[float]]:
+    return hash_embed(texts)
+
+
+def _stand_in(name: str) -> Callable[..., Any] | None:
+    return LexicalJudge(name) if name in STAND_INS else None
+
+
+def _judges(names: Sequence[str]) -> dict[str, Rubric | Callable[..., Any]]:
+    judges = {_judge_name(name): find.judge(name) for name in names}
+    if len(judges) < len(names):
+        filed = [_judge_name(name) for name in names]
+        twice = next(name for name in filed if filed.count(name) > 1)
+        msg = f"--judges names two judges called '{twice}': their grades would be filed under one name."
+        raise InputError(msg)
+    return judges
+
+
+def _judge_name(given: str) -> str:
+    """What the scores of `mine.py:strict` or `./strict.toml` are filed under."""
+    return given.rsplit(":", 1)[-1] if ":" in given else Path(given).stem
+
+
+def versions() -> dict[str, str]:
+    """Versions that can change a result, for the run file."""
+    found = {"rehearsal": __version__, "python": platform.python_version()}
+    return found | {package: importlib.metadata.version(package) for package in PACKAGES}

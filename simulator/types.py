@@ -1,0 +1,319 @@
+"""The words of a rehearsal, as frozen values.
+
+Nothing here does I/O and nothing here imports another module of ours: these are the nouns that
+the engine, the shelves (personas, judges, adapters) and the reports all share.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any, Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
+
+Language = Literal["ja", "en"]
+Handover = Literal["required", "forbidden", "optional"]
+Severity = Literal["major", "moderate", "minor"]
+State = Literal["scored", "skipped", "failed"]
+Role = Literal["user", "judge", "embed", "demo"]
+Status = Literal["running", "finished", "interrupted", "stopped"]
+
+Text = Annotated[str, Field(min_length=1)]
+
+
+class Value(BaseModel):
+    """Base of every word: immutable, and a misspelt field is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def encodable(value: Any) -> Any:
+    """A text, or the texts within mappings and sequences, with lone surrogates and NULs shown as U+FFFD.
+
+    What a bot or a model says can hold them; no file, request or report can.
+    """
+    if isinstance(value, str):
+        # By way of UTF-16, so that the two halves of one character find each other.
+        whole = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return whole.replace("\0", "\ufffd")
+    if isinstance(value, Mapping):
+        return {encodable(key): encodable(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [encodable(item) for item in value]
+    return value
+
+
+class Message(Value):
+    """One line of a dialogue, with the role names that chat models use."""
+
+    role: Literal["user", "assistant"]
+    content: str
+
+
+class Passage(Value):
+    """A piece of knowledge that the bot retrieved; `score` is the retriever's own."""
+
+    id: str
+    text: str
+    source: str | None = None
+    score: float | None = None
+
+
+class Usage(Value):
+    """Tokens of one model call, as the provider counted them."""
+
+    model: str = ""
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+
+class Failure(Value):
+    """Why a boundary (bot, model) gave nothing usable; `kind` is a word to count by."""
+
+    kind: Literal[
+        "timeout", "error", "empty", "malformed", "refused", "off_scale", "denied", "unreachable", "guard"
+    ]
+    message: str
+
+
+class Query(Value):
+    """What an adapter receives: stateful bots use `session`, stateless ones `history`."""
+
+    text: str
+    history: tuple[Message, ...] = ()
+    session: str = ""
+    case: str = ""
+    language: Language = "ja"
+
+
+class Answer(Value):
+    """What the bot said, what it had retrieved, how long it took and what it cost."""
+
+    text: str
+    passages: tuple[Passage, ...] = ()
+    seconds: float | None = None
+    usage: Usage | None = None
+    error: Failure | None = None
+
+
+class Facts(Value):
+    """What a customer can and cannot say about themselves, in plain sentences."""
+
+    knows: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+
+class Case(Value):
+    """One row of a data set: what a customer comes with, and what a right answer would be.
+
+    `references` holds the acceptable answers per turn: `references[0]` belongs to turn 1.
+    `passages` are the ids of the gold passages; `answer` and `contexts` are a recorded reply.
+    """
+
+    id: Text
+    question: Text
+    language: Language
+    history: tuple[Message, ...] = ()
+    references: tuple[tuple[str, ...], ...] = ()
+    passages: tuple[str, ...] = ()
+    answerable: bool | None = None
+    handover: Handover = "optional"
+    goal: str | None = None
+    facts: Facts = Facts()
+    choices: tuple[str, ...] = ()
+    label: str | None = None
+    answer: str | None = None
+    contexts: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+
+    @field_validator("references", mode="before")
+    @classmethod
+    def _per_turn(cls, value: Any) -> Any:
+        """A plain list of answers means: any of these is right on turn 1."""
+        if isinstance(value, str):
+            return ((value,),)
+        if isinstance(value, (list, tuple)) and value and all(isinstance(v, str) for v in value):
+            return (tuple(value),)
+        return value
+
+    def references_at(self, turn: int) -> tuple[str, ...]:
+        """The acceptable answers of a turn (1-based); empty when none belong to it."""
+        return self.references[turn - 1] if 0 < turn <= len(self.references) else ()
+
+
+class Turn(Value):
+    """One exchange. `broken_rules` names the guard rules that a discarded first draft broke."""
+
+    index: Annotated[int, Field(ge=1)]
+    user: str
+    answer: Answer
+    broken_rules: tuple[str, ...] = ()
+
+
+class Ended(StrEnum):
+    """Why a conversation stopped."""
+
+    SATISFIED = "satisfied"
+    GAVE_UP = "gave_up"
+    HANDED_OVER = "handed_over"
+    TURN_LIMIT = "turn_limit"
+    RAG_FAILED = "rag_failed"
+    USER_FAILED = "user_failed"
+    BUDGET = "budget"
+    INTERRUPTED = "interrupted"
+
+
+class Utterance(Value):
+    """What the simulated customer does next: says `text` and stays, or leaves."""
+
+    text: str = ""
+    next: Literal["stay", "satisfied", "gave_up", "handed_over"] = "stay"
+    reason: str = ""
+    broken_rules: tuple[str, ...] = ()
+
+
+class Conversation(Value):
+    """A dialogue from greeting to end. Scores are kept apart: it can be graded again."""
+
+    id: str
+    case: Case
+    persona: str
+    repeat: int = 0
+    turns: tuple[Turn, ...] = ()
+    ended: Ended | None = None
+    reason: str = ""
+    closing: str = ""
+
+
+class Exhibit(Value):
+    """All that is put before a judge: one turn, and what came before it."""
+
+    conversation: str
+    case: Case
+    persona: str
+    turn: Turn
+    earlier: tuple[Turn, ...] = ()
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """The acceptable answers of this turn."""
+        return self.case.references_at(self.turn.index)
+
+
+class Score(Value):
+    """One verdict. `value` is 0..1, `raw` is on `scale`; a skipped or failed one has neither.
+
+    `rubric` is the hash of prompt, reply format and model, so that grades of different rubrics
+    are never mixed; `detail` carries what the judge broke the verdict into.
+    """
+
+    judge: str
+    conversation: str
+    turn: int
+    state: State
+    value: Annotated[float, Field(ge=0, le=1)] | None = None
+    raw: float | None = None
+    scale: tuple[float, float] = (1, 5)
+    severity: Severity | None = None
+    reason: str = ""
+    detail: dict[str, JsonValue] = {}
+    rubric: str = ""
+    by_rule: bool = False
+
+
+class RedRules(Value):
+    """Which turns are red; None or False switches a rule off.
+
+    A turn is red when Overall / 5 is below `overall`; it is also red, with a second mark, when
+    groundedness or Correctness (1..5) is at or below its limit although Overall is high, when a
+    claim is unsupported, or when a checked fact is missing from the passages.
+    """
+
+    overall: float | None = 0.7
+    groundedness: float | None = 3
+    correctness: float | None = 2
+    claims: bool = True
+    facts: bool = True
+
+
+class PersonaText(Value):
+    """A persona in one language: how they speak, what they know, and lines for offline play.
+
+    `phrases` maps a situation (`pressing`, `refused`, `failed`, `followup`, `thanks`, `leaving`)
+    to lines; `$question` in a line stands for the case's question.
+    """
+
+    name: Text
+    voice: Text
+    knows: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    phrases: dict[str, tuple[str, ...]] = {}
+
+
+class Persona(Value):
+    """A kind of customer. `patience` is how many unhelpful answers they stand before giving up."""
+
+    id: Text
+    patience: Annotated[int, Field(ge=1)] = 2
+    ja: PersonaText
+    en: PersonaText
+
+    def speaks(self, language: Language) -> PersonaText:
+        """The persona in the language of the case."""
+        return self.ja if language == "ja" else self.en
+
+
+class Run(Value):
+    """One rehearsal: the settings it was started with and what it ran on."""
+
+    id: str
+    created: datetime
+    settings: dict[str, JsonValue]
+    versions: dict[str, str] = {}
+    prompts: dict[str, str] = {}
+    models: dict[str, str] = {}
+    offline: bool = False
+    status: Status = "running"
+    seconds: float = 0.0
+
+
+class Spending(Value):
+    """What one role has used so far; `cost_usd` is None as soon as one price is unknown."""
+
+    calls: int = 0
+    cached: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost_usd: float | None = 0.0
+
+
+class Results(Value):
+    """A run as read from its file: everything reports and analyses are made from."""
+
+    run: Run
+    planned: int
+    personas: tuple[Persona, ...] = ()
+    conversations: tuple[Conversation, ...] = ()
+    scores: tuple[Score, ...] = ()
+    spending: dict[str, Spending] = {}
+
+
+# A chat model as adapters see it: messages with role and content in, text and usage out.
+Chat = Callable[[list[dict[str, str]]], Awaitable[tuple[str, Usage]]]
+# Texts in, one vector each out.
+Embed = Callable[[list[str]], Awaitable[list[list[float]]]]
+
+# The four callables that carry every extension.
+User = Callable[[Case, tuple[Turn, ...]], Awaitable[Utterance]]
+Rag = Callable[[Query], Any]
+Sink = Callable[[Results], Any]
+
+
+class Judge(Protocol):
+    """Grades one exhibit; `name` is what its scores are filed under."""
+
+    name: str
+
+    async def __call__(self, exhibit: Exhibit) -> Score:
+        """The verdict; raises `ModelFailure` when the judging itself failed."""
+        ...

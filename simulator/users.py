@@ -1,0 +1,185 @@
+"""Who plays the customer: a model in a persona, or a script; the offline player is in offline.py."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from simulator import replies
+from simulator.errors import MalformedReply, ModelFailure, PromptError
+from simulator.guard import RULES, Guard
+from simulator.llm import Messages, Model
+from simulator.prompts import LANGUAGES, check_languages, fingerprint, read_toml, render
+from simulator.replies import NextLine
+from simulator.types import Case, Language, Persona, Turn, Utterance, encodable
+
+_VARIABLES: dict[str, set[str]] = {
+    "greeting": set(),
+    "silence": set(),
+    "nothing": set(),
+    "system": {"name", "voice", "knows", "unknown", "question", "goal", "turns_left", "form"},
+    "retry": {"problem"},
+    "again": {"problem"},
+}
+# What of the desk's answer the customer model reads at most.
+LONGEST_ANSWER = 4000
+
+
+class UserPrompts:
+    """personas/_user.toml: how any persona is played, in both languages."""
+
+    def __init__(self, path: Path) -> None:
+        """Reads and checks the file."""
+        self._tables = read_toml(path)
+        check_languages(path, self._tables, _VARIABLES)
+        for language in LANGUAGES:
+            _check_keys(path, language, "problems", self._tables[language], RULES)
+            _check_keys(path, language, "fields", self._tables[language], NextLine.model_fields)
+        self.guards = {
+            language: Guard(
+                language,
+                self._tables[language].get("desk_phrases", ()),
+                self._tables[language].get("reasoning_marks", ()),
+            )
+            for language in LANGUAGES
+        }
+
+    def text(self, language: Language, key: str, **values: str) -> str:
+        """A rendered prompt."""
+        return render(self._tables[language][key], **values)
+
+    def problem(self, language: Language, rule: str) -> str:
+        """What is wrong with a draft that broke this rule, as told to the model."""
+        return str(self._tables[language]["problems"][rule])
+
+    def form(self, language: Language) -> str:
+        """The reply's form, with what each key means."""
+        meanings = self._tables[language]["fields"]
+        return replies.skeleton({key: ("text", str(meanings[key])) for key in NextLine.model_fields})
+
+    def fingerprint(self, persona: Persona) -> str:
+        """Changes whenever a word that the customer model reads changes."""
+        return fingerprint(repr(self._tables), persona.model_dump_json())
+
+
+class PersonaUser:
+    """A model that plays one persona through one conversation."""
+
+    def __init__(
+        self, persona: Persona, prompts: UserPrompts, model: Model, *, seed: int, turns: int, greeting: str
+    ) -> None:
+        """`turns` is the most there can be; `seed` belongs to this conversation."""
+        self.persona, self.prompts, self.model = persona, prompts, model
+        self.seed, self.turns, self.greeting = seed, turns, greeting
+
+    async def __call__(self, case: Case, turns: tuple[Turn, ...]) -> Utterance:
+        """The next line, or leaving. A draft that breaks the guard is asked for once more.
+
+        Raises ModelFailure when the second draft breaks it too. After the last turn only the leaving
+        counts: what is said then reaches nobody.
+        """
+        messages = self._messages(case, turns)
+        said = [case.question, *(turn.user for turn in turns)]
+        guard = self.prompts.guards[case.language]
+        broken: list[str] = []
+        for attempt in range(2):
+            line = await self._ask(messages, case.language, len(turns), attempt)
+            if line.next != "stay" or len(turns) >= self.turns:
+                return _utterance(line, broken)
+            rule = guard.broken_rule(line.message, said)
+            if rule is None:
+                return _utterance(line, broken)
+            broken.append(rule)
+            problem = self.prompts.problem(case.language, rule)
+            messages = [
+                *messages,
+                {"role": "assistant", "content": line.message or "-"},
+                {"role": "user", "content": self.prompts.text(case.language, "retry", problem=problem)},
+            ]
+        msg = f"the customer model broke the rule '{broken[-1]}' twice"
+        raise ModelFailure("guard", msg, raw=line.message)
+
+    async def _ask(self, messages: Messages, language: Language, turn: int, attempt: int) -> NextLine:
+        def again(problem: str) -> str:
+            return self.prompts.text(language, "again", problem=problem)
+
+        seed = stable_int(self.seed, turn, attempt)
+        return await self.model.ask(messages, NextLine, again, seed=seed, read=read_line)
+
+    def _listed(self, items: Sequence[str], language: Language) -> str:
+        return "\n".join(f"- {item}" for item in items) or self.prompts.text(language, "nothing")
+
+    def _messages(self, case: Case, turns: tuple[Turn, ...]) -> Messages:
+        """The dialogue with roles swapped: the desk is the model's user, the customer its assistant."""
+        voice = self.persona.speaks(case.language)
+        system = self.prompts.text(
+            case.language,
+            "system",
+            name=voice.name,
+            voice=voice.voice.strip(),
+            knows=self._listed((*voice.knows, *case.facts.knows), case.language),
+            unknown=self._listed((*voice.unknown, *case.facts.unknown), case.language),
+            question=case.question,
+            goal=case.goal or case.question,
+            turns_left=str(max(0, self.turns - len(turns))),
+            form=self.prompts.form(case.language),
+        )
+        messages: Messages = [{"role": "system", "content": system}]
+        messages.append({"role": "user", "content": self.greeting})
+        swapped = {"user": "assistant", "assistant": "user"}
+        messages += [{"role": swapped[m.role], "content": m.content} for m in case.history]
+        for turn in turns:
+            messages.append({"role": "assistant", "content": turn.user})
+            heard = turn.answer.text[:LONGEST_ANSWER] or self.prompts.text(case.language, "silence")
+            messages.append({"role": "user", "content": heard})
+        return messages
+
+
+class ScriptedUser:
+    """Says given lines in order, then nothing more: data sets, and replays of earlier runs."""
+
+    def __init__(self, lines: Sequence[str] = ()) -> None:
+        """`lines` follow the case's question."""
+        self.lines = tuple(lines)
+
+    async def __call__(self, case: Case, turns: tuple[Turn, ...]) -> Utterance:
+        """The next line of the script."""
+        position = len(turns) - 1
+        if position < len(self.lines):
+            return Utterance(text=self.lines[position])
+        return Utterance(next="satisfied", reason="end of script")
+
+
+def read_line(text: str, reply_form: type[NextLine]) -> NextLine:
+    """A reply of the customer model; from a plain model the text itself is what is said.
+
+    `**DONE**` ends the talk only when it is the whole message.
+    """
+    try:
+        line = replies.read(text, reply_form)
+    except MalformedReply:
+        if "{" in text:
+            raise
+        line = NextLine(message=text.strip())
+    if line.message.strip(" \t\n*_#`\"'「」。.!！") == "DONE":
+        return NextLine(message="", next="satisfied", reason="DONE")
+    return NextLine.model_validate(encodable(line.model_dump()))
+
+
+def stable_int(*parts: Any) -> int:
+    """A number below 2**31 from these parts: the same in every process."""
+    text = "\0".join(map(str, parts))
+    return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:4]) >> 1
+
+
+def _utterance(line: NextLine, broken: list[str]) -> Utterance:
+    return Utterance(
+        text=line.message.strip(), next=line.next, reason=line.reason.strip(), broken_rules=tuple(broken)
+    )
+
+
+def _check_keys(path: Path, language: str, name: str, table: dict[str, Any], keys: Iterable[str]) -> None:
+    missing = [key for key in keys if not table.get(name, {}).get(key)]
+    if missing:
+        msg = f"{path}: [{language}.{name}] {missing[0]} is missing."
+        raise PromptError(msg)
