@@ -1,0 +1,48 @@
+"""Small question files for tests."""
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+from simulator.cases import read_cases
+from simulator.errors import CaseFileError
+from simulator.types import Case
+
+
+def saved(folder: Path, text: str, name: str = "cases.csv", encoding: str = "utf-8") -> Path:
+    """The path of a new file with this text."""
+    path = folder / name
+    path.write_text(text, encoding=encoding, newline="")
+    return path
+
+
+def one(folder: Path, **columns: Any) -> Case:
+    """The only case of a JSONL file with these columns."""
+    (case,) = read_cases(saved(folder, json.dumps(columns, ensure_ascii=False), "one.jsonl"))
+    return case
+
+
+def from_cell(folder: Path, column: str, cell: str) -> Case:
+    """The only case of a CSV file with a question, unless the column is one, and this cell."""
+    (case,) = read_cases(saved(folder, as_csv([{"question": "q", column: cell}])))
+    return case
+
+
+def refusal(path: Path) -> str:
+    """Why a file is refused; empty when it is read."""
+    try:
+        read_cases(path)
+    except CaseFileError as error:
+        return str(error)
+    return ""
+
+
+def as_csv(rows: list[dict[str, str]], delimiter: str = ",") -> str:
+    """A table as a spreadsheet writes it."""
+    table = io.StringIO()
+    writer = csv.DictWriter(table, list(rows[0]), delimiter=delimiter)
+    writer.writeheader()
+    writer.writerows(rows)
+    return table.getvalue()

@@ -1,0 +1,161 @@
+"""A small JSON support bot over real HTTP, well-behaved or not, for adapters to be tried on.
+
+POST {"message", "history", "session"} to its address; it answers
+{"data": {"reply", "sources": [{"id", "text", "score"}]}}.
+Start it with `async with BotServer(...)` or, on a thread of its own, with `with serve(...)`.
+"""
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple
+
+from aiohttp import web
+
+from tests.servers.faults import Reply
+from tests.servers.loopback import LoopbackServer, dumps, on_thread, reset
+from tests.servers.play import play
+
+
+class Asked(NamedTuple):
+    """One question put to the bot; `nth` counts the questions of its session from 1."""
+
+    body: Any
+    headers: dict[str, str]
+    nth: int
+
+    @property
+    def message(self) -> str:
+        """What the customer said."""
+        return str(self.body.get("message", "")) if isinstance(self.body, dict) else ""
+
+
+Behaviour = Callable[[Asked], dict[str, Any] | Reply]
+
+
+def said(reply: Any, *sources: str) -> dict[str, Any]:
+    """An answer in the bot's shape, its sources ranked by falling score."""
+    ranked = [
+        {"id": f"faq-{at}", "text": text, "score": 1 - at / 10} for at, text in enumerate(sources, start=1)
+    ]
+    return {"data": {"reply": reply, "sources": ranked}}
+
+
+def answers(asked: Asked) -> dict[str, Any]:
+    """A sentence of a support desk in the question's language, from two sources."""
+    reply = play({"messages": [{"role": "user", "content": asked.message}]})
+    return said(reply, f"Q: {asked.message}\nA: {reply}", "営業時間は平日9時から18時です。")
+
+
+def fails(_asked: Asked) -> Reply:
+    """HTTP 500."""
+    return Reply(status=500, body=b'{"error": "internal"}')
+
+
+def hangs(asked: Asked) -> Reply:
+    """The right answer, an hour late."""
+    return Reply(body=dumps(answers(asked)), delay=3600)
+
+
+def says_nothing(_asked: Asked) -> dict[str, Any]:
+    """An empty reply without sources."""
+    return said("")
+
+
+def says_null(_asked: Asked) -> dict[str, Any]:
+    """Null in place of the reply."""
+    return said(None)
+
+
+def talks_on(_asked: Asked) -> dict[str, Any]:
+    """A reply of 200,000 characters."""
+    return said("長い回答。" * 40_000)
+
+
+def sends_control_codes(_asked: Asked) -> dict[str, Any]:
+    """A reply with terminal escapes, a null character, a bell and right-to-left marks."""
+    return said("\x1b[31m赤\x1b[0m\x00\x07\x1b]0;title\x07\u202e<b>&amp;</b>\r\nend")
+
+
+def is_no_json(_asked: Asked) -> Reply:
+    """Plain text under a JSON content type."""
+    return Reply(body="返品は30日以内です。".encode())
+
+
+def is_html(_asked: Asked) -> Reply:
+    """A login page with status 200."""
+    return Reply(body=b"<!doctype html><title>Login</title>", headers={"content-type": "text/html"})
+
+
+def lacks_the_path(asked: Asked) -> dict[str, Any]:
+    """JSON without `data.reply`."""
+    return {"result": {"text": asked.message}}
+
+
+def resets(_asked: Asked) -> Reply:
+    """A reset connection."""
+    return Reply(close=True)
+
+
+def echoes_headers(asked: Asked) -> dict[str, Any]:
+    """The request's headers, names in lower case, as JSON text."""
+    return said(json.dumps(asked.headers, ensure_ascii=False))
+
+
+def counts_its_session(asked: Asked) -> dict[str, Any]:
+    """How many questions this session has asked, this one included."""
+    return said(str(asked.nth))
+
+
+class BotServer(LoopbackServer):
+    """The bot; `behaviour` and `latency` may change while it runs.
+
+    Args:
+        behaviour: Answers one question with a JSON body or a Reply (status, headers, body, delay, close):
+            a function of this module or a test's own.
+        latency: Seconds per answer.
+        port: 0 for any free one.
+        record: Whether `requests` is kept.
+
+    """
+
+    path = "/chat"
+
+    def __init__(
+        self, behaviour: Behaviour = answers, *, latency: float = 0.0, port: int = 0, record: bool = True
+    ) -> None:
+        super().__init__(port=port, record=record)
+        self.behaviour, self.latency = behaviour, latency
+        self.sessions: Counter[str] = Counter()
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer one question."""
+        raw = await request.read()
+        if request.path != self.path or request.method != "POST":
+            return web.Response(status=404, text="not found")
+        try:
+            body = json.loads(raw)
+        except ValueError:
+            return web.Response(status=400, text="the body is no JSON")
+        self.keep(request, raw, body)
+        answer = self.behaviour(self._asked(request, body))
+        reply = answer if isinstance(answer, Reply) else Reply(body=dumps(answer))
+        await asyncio.sleep(self.latency if reply.delay is None else reply.delay)
+        if reply.close:
+            return reset(request)
+        response = web.Response(body=reply.body or b"", status=reply.status, content_type="application/json")
+        response.headers.update(reply.headers)
+        return response
+
+    def _asked(self, request: web.BaseRequest, body: Any) -> Asked:
+        session = str(body.get("session")) if isinstance(body, dict) else ""
+        self.sessions[session] += 1
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        return Asked(body, headers, self.sessions[session])
+
+
+def serve(behaviour: Behaviour = answers, **options: Any) -> AbstractContextManager[BotServer]:
+    """A BotServer with these options on a daemon thread, for callers without an event loop."""
+    return on_thread(BotServer(behaviour, **options))

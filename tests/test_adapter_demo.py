@@ -1,0 +1,279 @@
+"""The bundled bot, offline and with a model."""
+
+import asyncio
+import inspect
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_adapters import demo
+from simulator import Answer, InputError, Message, Passage, Query, Rag, Usage, read_knowledge
+
+JA = Query(text="マンションの光の料金は月いくらですか", language="ja")
+EN = Query(text="How much is the fibre plan per month for an apartment?", language="en")
+REFUSAL = {
+    "ja": "申し訳ございません。お問い合わせの内容は、手元の資料では確認できませんでした。",
+    "en": "I'm sorry, I could not find that in our material.",
+}
+
+
+@pytest.fixture(scope="module")
+def bundled(tmp_path_factory: pytest.TempPathFactory) -> Rag:
+    """The bot over the bundled texts."""
+    patch = pytest.MonkeyPatch()
+    patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+    rag = demo.connect()
+    patch.undo()
+    return rag
+
+
+def knowledge(folder: Path, **texts: str) -> str:
+    """A folder with these texts."""
+    for name, text in texts.items():
+        path = folder / "texts" / f"{name}.md"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return str(folder / "texts")
+
+
+@pytest.mark.parametrize(("query", "price"), [(JA, "4,180円"), (EN, "4,180 yen")])
+def test_it_answers_in_the_words_of_the_material(bundled: Rag, query: Query, price: str) -> None:
+    """The price stands in the answer, and the answer's sentences stand in its passages."""
+    answer: Answer = bundled(query)
+    material = "".join(passage.text for passage in answer.passages)
+
+    assert price in answer.text
+    assert len(answer.passages) == 4
+    assert all(passage.id.startswith(f"{query.language}/") for passage in answer.passages)
+    assert all(sentence in material for sentence in answer.text.split("。")[1:] if query.language == "ja")
+
+
+def test_passages_carry_the_retrievers_scores(bundled: Rag) -> None:
+    """Best first, between 0 and 1, with the file they come from."""
+    scores = [passage.score for passage in bundled(JA).passages]
+
+    assert scores == sorted(scores, reverse=True)
+    assert 0 < scores[-1] <= scores[0] <= 1
+    assert bundled(JA).passages[0].source
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        Query(text="駅前のおいしいラーメン屋さん", language="ja"),
+        Query(text="Recommend a good pizza restaurant nearby", language="en"),
+        Query(text="😀", language="ja"),
+    ],
+)
+def test_it_refuses_what_is_not_in_its_material(bundled: Rag, query: Query) -> None:
+    """Politely, in the customer's language, and with what it had found."""
+    answer = bundled(query)
+
+    assert answer.text == REFUSAL[query.language]
+    assert len(answer.passages) == 4
+
+
+def test_it_thanks_the_customer_once(bundled: Rag) -> None:
+    """Only the first answer begins with thanks."""
+    history = (Message(role="user", content=JA.text), Message(role="assistant", content="4,180円です。"))
+
+    assert bundled(JA).text.startswith("お問い合わせありがとうございます。")
+    assert "ありがとうございます" not in bundled(JA.model_copy(update={"history": history})).text
+
+
+def test_a_follow_up_is_looked_up_with_the_start_of_what_was_said_before(bundled: Rag) -> None:
+    """Who gets it? The cashback that was asked about a turn earlier is found again."""
+    before = (
+        Message(role="user", content="光のキャッシュバックはいつもらえますか"),
+        Message(role="assistant", content="手続き後です。"),
+    )
+    alone = bundled(Query(text="対象になるのは誰ですか", language="ja"))
+    following = bundled(Query(text="対象になるのは誰ですか", language="ja", history=before))
+
+    assert alone.passages[0].id != "ja/14-campaigns"
+    assert following.passages[0].id == "ja/14-campaigns"
+
+
+def test_venting_leads_it_astray(bundled: Rag) -> None:
+    """It takes every word for the question: the same request after a complaint is not understood."""
+    complaint = (
+        "もう何回目だと思ってるんですか。電話もつながらないし、料金ばかり毎月きっちり引き落とされて、"
+        "工事の人も約束の時間に来ない。いい加減にしてください。"
+    )
+    calm = bundled(Query(text="E-205と出ます。", language="ja"))
+    angry = bundled(Query(text=f"{complaint}E-205と出ます。", language="ja"))
+
+    assert "E-205は、接続IDまたは接続パスワードの誤りを示します。" in calm.text
+    assert angry.text == REFUSAL["ja"]
+    assert angry.passages[0].id != calm.passages[0].id
+
+
+def test_ones_own_texts(tmp_path: Path) -> None:
+    """Any folder will do; all its passages are searched, whatever the language."""
+    folder = knowledge(
+        tmp_path, returns="# 返品\n返品は到着後30日以内に承ります", fees="Shipping costs 500 yen"
+    )
+    rag = demo.connect(knowledge=folder, top=1)
+
+    assert rag(Query(text="返品は何日以内ですか", language="ja")).text.endswith(
+        "返品は到着後30日以内に承ります。"
+    )
+    assert rag(Query(text="shipping costs", language="en")).text.endswith("Shipping costs 500 yen.")
+
+
+def test_languages_are_kept_apart_only_when_every_id_names_one() -> None:
+    """`ja/` and `en/` are languages; a third folder means that folders are subjects."""
+    japanese, english, other = (Passage(id=f"{name}/a", text=name) for name in ("ja", "en", "faq"))
+
+    assert demo.by_language([japanese, english]) == {"ja": [japanese], "en": [english]}
+    assert demo.by_language([japanese, other]) == {"": [japanese, other]}
+
+
+def test_a_language_without_texts_gets_the_others(tmp_path: Path) -> None:
+    """A Japanese knowledge base can be asked in English."""
+    (tmp_path / "ja").mkdir()
+    (tmp_path / "ja" / "a.md").write_text("Wi-Fi 7に対応しています。", encoding="utf-8")
+
+    assert demo.connect(knowledge=str(tmp_path))(EN).passages[0].id == "ja/a"
+
+
+def test_its_index_is_kept_in_the_users_cache(tmp_path: Path) -> None:
+    """One index per language, reused as long as the texts are the same."""
+    (tmp_path / "own").mkdir()
+    os.environ["XDG_CACHE_HOME"] = str(tmp_path / "own")
+    demo.connect()
+    made = sorted((tmp_path / "own" / "rehearsal" / "faiss").rglob("*"))
+    demo.connect()
+
+    assert sum(path.name == "index.faiss" for path in made) == 2
+    assert sorted((tmp_path / "own" / "rehearsal" / "faiss").rglob("*")) == made
+
+
+def test_without_a_place_for_caches_it_works_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service account without a home can rehearse too."""
+
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.delenv("LOCALAPPDATA", raising=False)
+    monkeypatch.setattr(Path, "home", homeless)
+
+    assert demo.cache_folder() is None
+    assert "4,180円" in demo.connect()(JA).text
+
+
+async def test_with_a_model_the_material_is_in_the_prompt() -> None:
+    """System text, the dialogue so far, then passages and question; the tokens are told."""
+    seen: list[dict[str, str]] = []
+
+    async def chat(messages: list[dict[str, str]]) -> tuple[str, Usage]:
+        seen.extend(messages)
+        return "月額4,180円です。", Usage(model="m", tokens_in=9, tokens_out=3)
+
+    history = (Message(role="user", content="前の質問 $x"), Message(role="assistant", content="前の答え"))
+    rag = demo.connect(chat=chat)
+    answer = await rag(JA.model_copy(update={"history": history}))
+
+    assert inspect.iscoroutinefunction(rag)
+    assert answer.text == "月額4,180円です。"
+    assert answer.usage == Usage(model="m", tokens_in=9, tokens_out=3)
+    assert [message["role"] for message in seen] == ["system", "user", "assistant", "user"]
+    assert seen[0]["content"].startswith("あなたは")
+    assert seen[1]["content"] == "前の質問 $x"
+    assert all(passage.text in seen[3]["content"] for passage in answer.passages)
+    assert seen[3]["content"].endswith(JA.text)
+
+
+async def test_a_models_failure_is_not_hidden() -> None:
+    """What the model raises reaches the caller as it was."""
+
+    async def chat(_: list[dict[str, str]]) -> tuple[str, Usage]:
+        raise ConnectionError("no model")
+
+    with pytest.raises(ConnectionError, match="no model"):
+        await demo.connect(chat=chat)(EN)
+
+
+def test_it_is_the_same_every_time() -> None:
+    """Two bots made apart give the same answers."""
+    first, second = demo.connect(), demo.connect()
+
+    assert [first(query) for query in (JA, EN)] == [second(query) for query in (JA, EN)]
+
+
+async def test_it_can_be_asked_from_many_threads(bundled: Rag) -> None:
+    """Answers do not get mixed up."""
+    queries = [JA, EN] * 20
+    answers = await asyncio.gather(*(asyncio.to_thread(bundled, query) for query in queries))
+
+    assert answers == [bundled(query) for query in queries]
+
+
+def test_an_answer_takes_milliseconds(bundled: Rag) -> None:
+    """About 2 ms on a small machine; a tenth of a second would be felt in large rehearsals."""
+    bundled(JA)
+    started = time.perf_counter()
+    for _ in range(20):
+        bundled(JA)
+
+    assert (time.perf_counter() - started) / 20 < 0.1
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [({"top": 0}, "top=0"), ({"knowledge": "no/such/folder"}, "no/such/folder")],
+)
+def test_slips_are_found_before_the_start(settings: dict[str, Any], said: str) -> None:
+    """Whatever the user can mend is said by `connect`."""
+    with pytest.raises(InputError, match=said):
+        demo.connect(**settings)
+
+
+def test_both_languages_say_the_same_things() -> None:
+    """The prompt file has every text in Japanese and in English."""
+    wording = demo.read_wording(demo.PROMPT)
+
+    assert wording["ja"].keys() == wording["en"].keys() == {"opening", "refusal", "system", "user"}
+    assert {language: wording[language]["refusal"] for language in ("ja", "en")} == REFUSAL
+
+
+@pytest.mark.parametrize("wrong", ["$passges", "5 $ ", "[en"])
+def test_a_prompt_that_does_not_hold_together_is_refused(tmp_path: Path, wrong: str) -> None:
+    """A misspelt variable is found before the start, with the file's name."""
+    text = demo.PROMPT.read_text(encoding="utf-8")
+    path = tmp_path / "prompt.toml"
+    path.write_text(text.replace("[en]" if wrong == "[en" else "$passages", wrong), encoding="utf-8")
+
+    with pytest.raises(InputError, match=r"prompt\.toml: not usable"):
+        demo.read_wording(path)
+
+
+def test_listing_adapters_loads_no_library(root: Path) -> None:
+    """LangChain, FAISS, aiohttp, openai and numpy wait until a bot is connected."""
+    names = "demo http openai_chat function recorded documents"
+    script = (
+        f"import sys; from importlib import import_module\n"
+        f"for name in {names!r}.split(): import_module(f'rag_adapters.{{name}}')\n"
+        "heavy = {'langchain_core', 'faiss', 'aiohttp', 'openai', 'numpy'} & set(sys.modules)\n"
+        "sys.exit(', '.join(heavy))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=root, capture_output=True, text=True, check=False
+    )
+
+    assert done.stderr.strip() == ""
+
+
+def test_the_bundled_texts_are_read_whole() -> None:
+    """Every text of one language has its counterpart in the other."""
+    names = {passage.id for passage in read_knowledge(demo.BUNDLED)}
+
+    assert {name[3:] for name in names if name.startswith("ja/")} == {
+        name[3:] for name in names if name.startswith("en/")
+    }

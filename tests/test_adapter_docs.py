@@ -1,0 +1,103 @@
+"""What the adapter guides show works as it stands there."""
+
+import asyncio
+import inspect
+import re
+import shlex
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from rag_adapters import function
+from simulator import Case, Query, find
+from simulator.conversation import as_answer
+from simulator.settings import Settings
+
+GUIDES = ("adapters.md", "adapters.ja.md")
+QUESTION = {"adapters.md": "I am going to move", "adapters.ja.md": "引っ越しはいつまでに申し込みますか"}
+
+
+@pytest.fixture(autouse=True)
+def search_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a test's own modules were looked up is forgotten afterwards."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+
+
+def blocks(root: Path, guide: str, kind: str) -> list[str]:
+    """The code blocks of one kind in a guide."""
+    text = (root / "docs" / guide).read_text(encoding="utf-8")
+    return re.findall(rf"^```{kind}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+def commands(root: Path, guide: str) -> list[list[str]]:
+    """The `run.py` commands of a guide, as words."""
+    text = "".join(blocks(root, guide, "console")).replace("\\\n", " ")
+    return [shlex.split(line[1:])[2:] for line in text.splitlines() if line.startswith("$ python run.py")]
+
+
+def values(words: list[str], flag: str) -> list[str]:
+    """The values of a flag, in order."""
+    return [value for name, value in pairwise(words) if name == flag]
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_the_bot_in_ten_lines_answers(root: Path, guide: str) -> None:
+    """Copied into a file it is a bot, and it is no longer than promised."""
+    source = blocks(root, guide, "python")[0]
+    Path("bot.py").write_text(source, encoding="utf-8")
+    rag = function.connect(target="bot.py:answer")
+    answer = rag(Query(text=QUESTION[guide]))
+
+    assert [passage.id for passage in answer.passages] == ["moving"]
+    assert answer.text == answer.passages[0].text
+    assert len([line for line in source.splitlines() if line.strip()]) <= 10
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_the_adapter_of_ones_own_connects(root: Path, guide: str) -> None:
+    """It takes its settings by name and converts them."""
+    Path("shop.py").write_text(blocks(root, guide, "python")[1], encoding="utf-8")
+    rag = asyncio.run(find.connect("shop.py:connect", {"region": "east", "top": "1"}, {}))
+    answer = as_answer(asyncio.run(rag(Query(text="?"))))
+
+    assert answer.passages[0].id == "east-1"
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_every_command_uses_what_there_is(root: Path, guide: str) -> None:
+    """Adapters, their settings and all flags exist; required settings are given."""
+    flags = {f"--{name.replace('_', '-')}" for name in Settings.model_fields}
+    seen = set()
+    for words in commands(root, guide):
+        adapter = values(words, "--adapter")[0]
+        seen.add(adapter)
+        assert {word for word in words if word.startswith("--")} <= flags
+        if ":" not in adapter:
+            given = dict(setting.split("=", 1) for setting in values(words, "--set"))
+            offered = {"chat": None, "cases": (Case(id="c", question="q", language="ja"),)}
+            find.bound_settings(adapter, find.connector(adapter), given, offered)
+
+    assert set(find.adapter_names()) <= seen
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_every_setting_is_described(root: Path, guide: str) -> None:
+    """A setting that a guide does not know would stay unknown."""
+    text = (root / "docs" / guide).read_text(encoding="utf-8")
+    for name in find.adapter_names():
+        for setting in inspect.signature(find.connector(name)).parameters:
+            assert f"`{setting}`" in text or f"--set {setting}=" in text, f"{name}: {setting}"
+
+
+def test_both_languages_show_the_same(root: Path) -> None:
+    """The same sections, commands, settings files and messages, in the same order."""
+    told = []
+    for guide in GUIDES:
+        text = (root / "docs" / guide).read_text(encoding="utf-8")
+        messages = re.findall(r"^\| .*?`([a-z$][^`]*)`", text, re.MULTILINE)
+        headings = re.findall(r"^#+ ([a-z_]+)$", text, re.MULTILINE)
+        told.append((headings, messages, commands(root, guide), blocks(root, guide, "toml")))
+
+    assert told[0] == told[1]

@@ -1,0 +1,74 @@
+"""Passages from whatever retrievers give."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from langchain_core.documents import Document
+
+from rag_adapters.documents import passages_of
+from simulator import Passage, RagFailure
+
+PASSAGE = Passage(id="faq-1", text="料金は月額990円です。", source="faq.md", score=0.5)
+
+
+@dataclass
+class Chunk:
+    page_content: str
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (None, ()),
+        ([], ()),
+        ("一つだけ", (Passage(id="1", text="一つだけ"),)),
+        (["a", "b"], (Passage(id="1", text="a"), Passage(id="2", text="b"))),
+        ((text for text in ["a"]), (Passage(id="1", text="a"),)),
+        (PASSAGE, (PASSAGE,)),
+        ({"text": "a", "id": 7, "score": "0.5"}, (Passage(id="7", text="a", score=0.5),)),
+        ({"content": "a", "title": "T"}, (Passage(id="T", text="a", source="T"),)),
+        ([{"text": "", "id": "x"}], (Passage(id="x", text=""),)),
+        ([{"text": "a", "metadata": None}], (Passage(id="1", text="a"),)),
+        ([("a", 0.25)], (Passage(id="1", text="a", score=0.25),)),
+        ([("a", np.float32(0.25))], (Passage(id="1", text="a", score=0.25),)),
+        ([{"text": "a", "score": float("nan")}], (Passage(id="1", text="a"),)),
+        ([Chunk("a", {"source": "s.md"})], (Passage(id="s.md", text="a", source="s.md"),)),
+    ],
+)
+def test_documents_of_every_shape(given: Any, expected: tuple[Passage, ...]) -> None:
+    """Each shape becomes the passages that it plainly means, numbered where it has no ids."""
+    assert passages_of(given) == expected
+
+
+def test_langchain_documents_keep_their_id_source_and_score() -> None:
+    """A document's own id goes before its metadata's source."""
+    found = passages_of([Document(id="d1", page_content="a", metadata={"source": "s.md", "score": 0.5})])
+
+    assert found == (Passage(id="d1", text="a", source="s.md", score=0.5),)
+
+
+def test_a_scored_langchain_document_takes_the_score_of_its_pair() -> None:
+    """What `similarity_search_with_score` returns is understood."""
+    found = passages_of([(Document(page_content="a", metadata={"id": "d1"}), 0.75)])
+
+    assert found == (Passage(id="d1", text="a", score=0.75),)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (3, "not int"),
+        ([3], "not int"),
+        ([{"page": 3, "ref": "x"}], "there is page, ref"),
+        ([["a", "b", "c"]], "not list"),
+    ],
+)
+def test_what_is_no_document_is_malformed(given: Any, said: str) -> None:
+    """The message says what was there instead."""
+    with pytest.raises(RagFailure, match=said) as caught:
+        passages_of(given)
+
+    assert caught.value.failure.kind == "malformed"

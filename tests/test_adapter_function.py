@@ -1,0 +1,258 @@
+"""The adapter of a user's own function."""
+
+import asyncio
+import inspect
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from rag_adapters.function import connect
+from simulator import Answer, InputError, Message, Passage, Query, RagFailure
+
+HISTORY = (Message(role="user", content="前の質問"), Message(role="assistant", content="前の答え"))
+QUERY = Query(text="料金は？", history=HISTORY, session="s1", case="c1", language="ja")
+NUMBERED = (Passage(id="1", text="料金表"),)
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What is imported from the test's folder is forgotten afterwards."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    yield
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", None)).startswith(str(tmp_path)):
+            del sys.modules[name]
+
+
+def bot(source: str, name: str = "bot.py") -> str:
+    """Writes the user's module and gives its name."""
+    path = Path(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(dedent(source), encoding="utf-8")
+    return name
+
+
+async def asked(target: str, **settings: str) -> Any:
+    """One question to the function, on a thread when it is sync, as in a rehearsal."""
+    rag = connect(target=target, **settings)
+    if inspect.iscoroutinefunction(rag):
+        return await rag(QUERY)
+    return await asyncio.to_thread(rag, QUERY)
+
+
+@pytest.mark.parametrize(
+    ("definition", "expected"),
+    [
+        ("def f(question): return question", "料金は？"),
+        ("def f(anything): return anything", "料金は？"),
+        ("def f(query: str): return query", "料金は？"),
+        ("def f(query): return query.session", "s1"),
+        ("from simulator import Query\ndef f(q: Query): return q.case", "c1"),
+        (
+            "from __future__ import annotations\nimport simulator\ndef f(q: simulator.Query): return q.case",
+            "c1",
+        ),
+        ("def f(question, history): return history[-1]['content']", "前の答え"),
+        ("def f(message, chat_history: 'list[tuple[str, str]]'): return chat_history[0][1]", "前の答え"),
+        ("def f(messages): return messages[0]['content'] + messages[-1]['content']", "前の質問料金は？"),
+        ("def f(question, *, session_id, lang): return session_id + lang", "s1ja"),
+        ("def f(question, history=None, top_k=3): return str(top_k) + str(len(history))", "32"),
+        ("def f(question, prompt='own'): return prompt", "own"),
+        ("def f(question, /): return question", "料金は？"),
+        ("def f(*args): return args[0]", "料金は？"),
+        ("f = str.strip", "料金は？"),
+        ("class Bot:\n    def __call__(self, text): return text\nf = Bot()", "料金は？"),
+        ("class Bot:\n    async def __call__(self, text): return text\nf = Bot()", "料金は？"),
+        ("async def f(question): return question", "料金は？"),
+        ("async def g(question): return question\ndef f(question): return g(question)", "料金は？"),
+        (
+            "import functools\nasync def g(k, question): return k + question\nf = functools.partial(g, 'k')",
+            "k料金は？",
+        ),
+    ],
+)
+async def test_parameters_get_their_values_by_name(definition: str, expected: str) -> None:
+    """Annotation first, then name; the first parameter is the question whatever it is called."""
+    target = bot(definition)
+
+    assert (await asked(f"{target}:f")).text == expected
+
+
+@pytest.mark.parametrize("keyword", ["", "async "])
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "{'role': 'assistant', 'content': '990円です。'}",
+        "(query, '990円です。')",
+        "('assistant', '990円です。')",
+    ],
+)
+@pytest.mark.parametrize(
+    "documents",
+    ["['料金表']", "[{'id': '1', 'text': '料金表'}]", "[Document(id='1', page_content='料金表')]"],
+)
+async def test_query_history_and_prompt_in_history_and_documents_out(
+    keyword: str, entry: str, documents: str
+) -> None:
+    """`rag(query, history, prompt)` returns (anything, history, documents); the last answer counts."""
+    target = bot(
+        f"""
+        from langchain_core.documents import Document
+
+        {keyword}def rag(query, history, prompt):
+            assert (query, prompt) == ("料金は？", "丁寧に。")
+            history.append({entry})
+            return None, history, {documents}
+        """
+    )
+
+    assert await asked(f"{target}:rag", prompt="丁寧に。") == Answer(text="990円です。", passages=NUMBERED)
+
+
+@pytest.mark.parametrize(
+    ("returned", "expected"),
+    [
+        ("'a'", Answer(text="a")),
+        ("('a', ['料金表'])", Answer(text="a", passages=NUMBERED)),
+        ("('a', None)", Answer(text="a")),
+        ("{'answer': 'a', 'passages': ['料金表']}", Answer(text="a", passages=NUMBERED)),
+        ("{'answer': 'a', 'contexts': ['料金表']}", Answer(text="a", passages=NUMBERED)),
+        ("{'answer': 'a', 'documents': ['料金表'], 'extra': 1}", Answer(text="a", passages=NUMBERED)),
+        ("{'result': 'a', 'source_documents': []}", Answer(text="a")),
+        ("Answer(text='a', seconds=1.5)", Answer(text="a", seconds=1.5)),
+        ("AIMessage('a')", Answer(text="a")),
+        ("('', [HumanMessage('q'), AIMessage('a')], [])", Answer(text="a")),
+    ],
+)
+async def test_what_a_function_may_return(returned: str, expected: Answer) -> None:
+    """A text, a pair, a mapping, an Answer, or a LangChain message in place of a text."""
+    target = bot(
+        f"""
+        from langchain_core.messages import AIMessage, HumanMessage
+        from simulator import Answer
+
+        def f(question):
+            return {returned}
+        """
+    )
+
+    assert await asked(f"{target}:f") == expected
+
+
+@pytest.mark.parametrize(
+    ("returned", "kind", "said"),
+    [
+        ("None", "empty", "returned None"),
+        ("3", "malformed", "answered with int; return a text"),
+        ("{'reply': 'a'}", "malformed", "needs the key 'answer', but it has the keys reply"),
+        ("('a', 3)", "malformed", "not int"),
+        ("(None, [{'role': 'user', 'content': 'q'}], [])", "empty", "no entry of the assistant"),
+        ("(None, 'text', [])", "empty", "no entry of the assistant"),
+    ],
+)
+async def test_what_is_no_answer_is_typed(returned: str, kind: str, said: str) -> None:
+    """The message says what came, and what is wanted."""
+    target = bot(f"def f(question): return {returned}")
+    with pytest.raises(RagFailure, match=said) as caught:
+        await asked(f"{target}:f")
+
+    assert caught.value.failure.kind == kind
+
+
+@pytest.mark.parametrize("entry", ["(query, None)", "{'role': 'assistant', 'content': None}"])
+async def test_an_answer_of_an_earlier_turn_is_not_repeated(entry: str) -> None:
+    """A last entry without a text is an empty answer, although an earlier entry has one."""
+    target = bot(f"def rag(query, history, prompt): return None, [*history, {entry}], []")
+
+    assert (await asked(f"{target}:rag")).text == ""
+
+
+@pytest.mark.parametrize("keyword", ["", "async "])
+@pytest.mark.parametrize(
+    ("statement", "kind", "said"),
+    [
+        ("return {}['key']", "error", "bot.py, line 3: KeyError: 'key'"),
+        ("return json.loads('{')", "error", "bot.py, line 3: JSONDecodeError: Expecting property name"),
+        ("raise TimeoutError('slow')", "timeout", "bot.py, line 3: TimeoutError: slow"),
+        ("raise SystemExit(3)", "error", "bot.py, line 3: SystemExit: 3"),
+        ("raise RagFailure('denied', 'no licence')", "denied", "no licence"),
+    ],
+)
+async def test_what_a_function_raises_is_told_with_its_line(
+    keyword: str, statement: str, kind: str, said: str
+) -> None:
+    """The line is the user's own, not the library's that it called."""
+    target = bot(
+        f"import json; from simulator import RagFailure\n{keyword}def f(question):\n    {statement}\n"
+    )
+    with pytest.raises(RagFailure) as caught:
+        await asked(f"{target}:f")
+
+    assert caught.value.failure.kind == kind
+    assert caught.value.failure.message.startswith(said)
+
+
+async def test_a_package_and_what_lies_beside_a_file_are_found() -> None:
+    """Dotted names start where the user stands; a file finds its neighbours."""
+    bot("def answer(question): return 'from the package'", "shop/bot.py")
+    bot("", "shop/__init__.py")
+    bot("WORD = 'neighbour'", "tools/words_of_mine.py")
+    bot("from words_of_mine import WORD\ndef answer(question): return WORD", "tools/other.py")
+
+    assert (await asked("shop.bot:answer")).text == "from the package"
+    assert (await asked("tools/other.py:answer")).text == "neighbour"
+
+
+async def test_methods_of_an_object_can_be_named() -> None:
+    """`bot.py:desk.answer` is the method of an object that the module made."""
+    target = bot("class Desk:\n    def answer(self, question): return 'desk'\ndesk = Desk()")
+
+    assert (await asked(f"{target}:desk.answer")).text == "desk"
+
+
+def test_a_file_is_loaded_once() -> None:
+    """A bot that takes minutes to load is not loaded again for the second connection."""
+    target = bot("import threading\nthreading.loads = getattr(threading, 'loads', 0) + 1\ndef f(q): return q")
+    connect(target=f"{target}:f")
+    connect(target=f"{target}:f")
+
+    assert vars(threading).pop("loads") == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "said"),
+    [
+        ("", "bot.py", "write file.py:function"),
+        ("", ":f", "write file.py:function"),
+        ("", "none.py:f", "none.py: there is no such file here"),
+        ("", "no_such_module:f", "there is no module no_such_module here"),
+        ("", "bot.py:f", "bot.py has no 'f'. It has: no functions."),
+        ("def answer(q): ...", "bot.py:answr", "bot.py has no 'answr'. It has: answer."),
+        (
+            "import no_such_module",
+            "bot.py:f",
+            "bot.py cannot be imported: bot.py, line 1: ModuleNotFoundError",
+        ),
+        ("import no_such_module", "bot:f", "bot cannot be imported: bot.py, line 1: ModuleNotFoundError"),
+        ("\n\nx = 1 / 0", "bot.py:f", "bot.py, line 3: ZeroDivisionError: division by zero"),
+        ("def f(:\n  pass", "bot.py:f", "bot.py, line 1: SyntaxError: invalid syntax"),
+        ("import sys\nsys.exit(1)", "bot.py:f", "bot.py, line 2: SystemExit: 1"),
+        ("class f: ...", "bot.py:f", "bot.py:f is a class, not a function"),
+        ("f = 3", "bot.py:f", "bot.py:f is int, not a function"),
+        ("def f(): ...", "bot.py:f", "bot.py:f: the function takes no parameter"),
+        ("def f(question, colour): ...", "bot.py:f", "nothing is known to give to the parameter 'colour'"),
+    ],
+)
+def test_slips_are_told_in_one_line(source: str, target: str, said: str) -> None:
+    """Whatever the user can mend is said by `connect`, with file and line where there is one."""
+    bot(source)
+    with pytest.raises(InputError) as caught:
+        connect(target=target)
+
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)

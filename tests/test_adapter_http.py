@@ -1,0 +1,317 @@
+"""The adapter of JSON endpoints, over the wire."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from rag_adapters.http import HttpBot, connect, headers_of
+from simulator import InputError, Message, Passage, Query, RagFailure
+from tests.servers import bot as bots
+from tests.servers.bot import Asked, BotServer
+from tests.servers.faults import Reply
+
+HISTORY = (Message(role="user", content="前の質問"), Message(role="assistant", content="前の答え"))
+QUERY = Query(text='料金は"いくら"？', history=HISTORY, session="angry/c1#0", case="c1", language="ja")
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[BotServer]:
+    """A bot that answers with one price and one source until a test tells it otherwise."""
+    async with BotServer(lambda _: bots.said("990円です。", "料金表")) as running:
+        yield running
+
+
+async def asked(server: BotServer, **settings: Any) -> Any:
+    """One question to a bot with these settings."""
+    rag = connect(**{"url": server.url, "answer": "data.reply", **settings})
+    try:
+        return await rag(QUERY)
+    finally:
+        await rag.aclose()
+
+
+async def failure(server: BotServer, **settings: Any) -> tuple[str, str]:
+    """Kind and message of the failure that one question meets."""
+    with pytest.raises(RagFailure) as caught:
+        await asked(server, **settings)
+    return caught.value.failure.kind, caught.value.failure.message
+
+
+async def test_question_and_session_are_sent_and_the_answer_is_read(server: BotServer) -> None:
+    """The default request is a message and a session; the answer stands at its path."""
+    answer = await asked(server)
+
+    assert answer.text == "990円です。"
+    assert answer.passages == ()
+    assert server.requests[0].body == {"message": '料金は"いくら"？', "session": "angry/c1#0"}
+
+
+async def test_passages_come_with_text_id_and_score(server: BotServer) -> None:
+    """A path to the sources is enough when they have the usual keys."""
+    answer = await asked(server, passages="data.sources")
+
+    assert answer.passages == (Passage(id="faq-1", text="料金表", score=0.9),)
+
+
+@pytest.mark.parametrize("passages", ["hits[*]", "hits"])
+async def test_passages_with_keys_of_their_own(server: BotServer, passages: str) -> None:
+    """Text and id of a passage may stand at paths too."""
+    server.behaviour = lambda _: {"reply": "a", "hits": [{"doc": {"body": "本文", "no": 7}}]}
+
+    answer = await asked(
+        server, answer="reply", passages=passages, passage_text="doc.body", passage_id="doc.no"
+    )
+
+    assert answer.passages == (Passage(id="7", text="本文"),)
+
+
+async def test_an_answer_without_passages_is_an_answer(server: BotServer) -> None:
+    """Small talk rests on nothing: the path of the passages may lead nowhere."""
+    server.behaviour = lambda _: {"data": {"reply": "こんにちは"}}
+
+    assert (await asked(server, passages="data.sources")).passages == ()
+
+
+async def test_a_request_of_ones_own(server: BotServer) -> None:
+    """History is a JSON list, and everything keeps its type."""
+    request = '{"q": "($language) $question", "history": "$history", "top_k": 3, "user": {"id": "$session"}}'
+    await asked(server, request=request)
+
+    assert server.requests[0].body == {
+        "q": '(ja) 料金は"いくら"？',
+        "history": [message.model_dump() for message in HISTORY],
+        "top_k": 3,
+        "user": {"id": "angry/c1#0"},
+    }
+
+
+async def test_environment_fills_headers_and_request(
+    server: BotServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A key is written as ${NAME}; several headers stand in one line."""
+    monkeypatch.setenv("BOT_TOKEN", "sk-very-secret\n")
+    await asked(
+        server,
+        headers="Authorization: Bearer ${BOT_TOKEN}; X-Team: a; Cookie: x=1; y=2; X-Session: $session",
+        request='{"message": "$question", "key": "${BOT_TOKEN}"}',
+    )
+
+    sent = server.requests[0]
+    assert sent.headers["authorization"] == "Bearer sk-very-secret"
+    assert sent.headers["x-team"] == "a"
+    assert sent.headers["cookie"] == "x=1; y=2"
+    assert sent.headers["x-session"] == "angry/c1#0"
+    assert sent.body["key"] == "sk-very-secret"
+
+
+async def test_a_bot_that_repeats_its_key_does_not_spread_it(
+    server: BotServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What came from the environment is masked in answers, failures and the adapter's own repr."""
+    monkeypatch.setenv("BOT_TOKEN", "sk-very-secret")
+    server.behaviour = bots.echoes_headers
+    settings = {"headers": "Authorization: Bearer ${BOT_TOKEN}"}
+
+    answer = await asked(server, **settings)
+    server.behaviour = lambda _: Reply(status=500, body=b"bad key sk-very-secret")
+    failed = await failure(server, **settings)
+
+    assert json.loads(answer.text)["authorization"] == "Bearer ***"
+    assert failed == ("error", "HTTP 500: bad key ***")
+    assert "sk-very-secret" not in repr(connect(url=server.url, answer="a", **settings).asking)
+
+
+async def test_get_sends_the_fields_in_the_address() -> None:
+    """Fields become the query of the address; the path of the address may have variables too."""
+    seen: list[str] = []
+
+    class Getting(BotServer):
+        async def handle(self, request: Any) -> Any:
+            seen.append(f"{request.method} {request.rel_url}")
+            request = request.clone(method="POST", rel_url=self.path)
+            return await super().handle(request)
+
+    async with Getting() as server:
+        kind, _ = await failure(
+            server,
+            url=server.url + "/$session?lang=$language",
+            method="get",
+            request='{"q": "$question", "n": 1}',
+        )
+
+    assert kind == "error"
+    assert seen == [f"GET /chat/angry%2Fc1%230?lang=ja&q={quote(QUERY.text)}&n=1"]
+
+
+@pytest.mark.parametrize(
+    ("body", "path", "expected"),
+    [
+        ([{"text": "一つ目"}, {"text": "二つ目"}], "[*].text", "一つ目\n二つ目"),
+        ({"n": 42}, "n", "42"),
+        ("plain", "$", "plain"),
+    ],
+)
+async def test_answers_of_other_shapes(server: BotServer, body: Any, path: str, expected: str) -> None:
+    """Several texts are joined by line breaks; a number is said as it is."""
+    server.behaviour = lambda _: Reply(body=json.dumps(body).encode())
+
+    assert (await asked(server, answer=path)).text == expected
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "kind", "said"),
+    [
+        (bots.fails, "error", 'HTTP 500: {"error": "internal"}'),
+        (lambda _: Reply(status=401, body=b"who are you"), "denied", "HTTP 401: who are you"),
+        (lambda _: Reply(status=403), "denied", "HTTP 403"),
+        (lambda _: Reply(status=404, body=b"x" * 5000), "error", "HTTP 404: " + "x" * 200),
+        (bots.says_nothing, "empty", "the bot's answer at data.reply is empty"),
+        (bots.says_null, "empty", "the bot's answer at data.reply is empty"),
+        (bots.is_no_json, "malformed", "the reply is not JSON but application/json: 返品は30日以内です。"),
+        (
+            bots.is_html,
+            "malformed",
+            "the reply is not JSON but text/html: <!doctype html><title>Login</title>",
+        ),
+        (lambda _: Reply(body=b""), "malformed", "the reply is not JSON but an empty body"),
+        (lambda _: Reply(body=b"[" * 100_000), "malformed", "the reply is not JSON but application/json: ["),
+        (
+            bots.lacks_the_path,
+            "malformed",
+            "no 'data' in the reply, which has the keys result",
+        ),
+        (
+            lambda _: bots.said({"text": "a"}),
+            "malformed",
+            "what stands at data.reply is no text: it has the keys text",
+        ),
+        (
+            lambda _: Reply(status=302, headers={"location": "https://elsewhere/login?next=1"}),
+            "error",
+            "HTTP 302: the bot has moved; set url to https://elsewhere/login",
+        ),
+    ],
+)
+async def test_failures_say_what_came_instead(
+    server: BotServer, behaviour: Callable[[Asked], Any], kind: str, said: str
+) -> None:
+    """Each failure has its kind, and a message of one short line."""
+    server.behaviour = behaviour
+    found = await failure(server)
+
+    assert found[0] == kind
+    assert found[1].startswith(said)
+    assert len(found[1]) < 300
+    assert "\n" not in found[1]
+
+
+async def test_a_reset_connection_is_an_error(server: BotServer) -> None:
+    """It was reached, but broke off."""
+    server.behaviour = bots.resets
+
+    assert (await failure(server))[0] == "error"
+
+
+async def test_a_closed_port_is_unreachable(unused_tcp_port: int) -> None:
+    """The message names host and port, and nothing else of the address."""
+    rag = connect(url=f"http://me:pass@127.0.0.1:{unused_tcp_port}/chat?code=1", answer="a")
+    with pytest.raises(RagFailure) as caught:
+        await rag(QUERY)
+    await rag.aclose()
+
+    assert caught.value.failure.kind == "unreachable"
+    assert caught.value.failure.message.startswith(f"cannot connect to 127.0.0.1:{unused_tcp_port}: ")
+
+
+async def test_a_passage_without_text_lists_its_keys(server: BotServer) -> None:
+    """Sources under another key are found out at the first answer, not in the grades."""
+    server.behaviour = lambda _: {"reply": "a", "sources": [{"url": "x", "snippet": "y"}]}
+
+    assert await failure(server, answer="reply", passages="sources") == (
+        "malformed",
+        "a passage has no text: expected one of text, page_content, content, passage, chunk, document;"
+        " there is url, snippet",
+    )
+
+
+async def test_a_hanging_bot_can_be_left(server: BotServer) -> None:
+    """How long to wait is the caller's business: the adapter gives way at once."""
+    server.behaviour = bots.hangs
+
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await asked(server)
+
+
+async def test_cookies_of_one_customer_do_not_reach_another(server: BotServer) -> None:
+    """Customers share the connections, not the cookies."""
+    server.behaviour = lambda _: Reply(
+        body=json.dumps(bots.said("a")).encode(), headers={"set-cookie": "session=1"}
+    )
+    rag = connect(url=server.url, answer="data.reply")
+    await rag(QUERY)
+    await rag(QUERY)
+    await rag.aclose()
+
+    assert "cookie" not in server.requests[1].headers
+
+
+async def test_many_questions_at_once(server: BotServer) -> None:
+    """One pool of connections serves them all, each with its own session."""
+    server.behaviour = bots.counts_its_session
+    rag = connect(url=server.url, answer="data.reply")
+    queries = [QUERY.model_copy(update={"session": f"s{number % 10}"}) for number in range(50)]
+    answers = await asyncio.gather(*map(rag, queries))
+    await rag.aclose()
+
+    assert sorted(answer.text for answer in answers) == sorted(
+        str(nth) for nth in range(1, 6) for _ in range(10)
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"url": "bot.example/chat"}, "must begin with http"),
+        ({"url": "http://"}, "must begin with http"),
+        ({"url": "http://[::1"}, "url: Invalid IPv6"),
+        ({"url": "http://bot.example:99999"}, "url: Port out of range"),
+        ({"request": '{"message": ""}'}, r"no \$question"),
+        ({"request": "{message}"}, "request is not JSON"),
+        ({"request": '{"m": "$question $sesion"}'}, r"\$sesion is not set in the environment"),
+        ({"headers": "Authorization: Bearer ${NO_SUCH_TOKEN}"}, r"\$NO_SUCH_TOKEN is not set"),
+        ({"headers": "just words"}, "headers: write 'Name: value"),
+        ({"headers": "X-Asked: $question"}, r"headers may use \$session and \$language, not \$question"),
+        ({"headers": "X-Break: ${BROKEN}"}, "line breaks or control codes"),
+        ({"method": "SAY"}, "method=SAY: use one of POST"),
+        ({"method": "GET", "request": '["$question"]'}, "must be an object with method=GET"),
+        ({"answer": "a["}, "answer=a"),
+        ({"passages": "a["}, "passages=a"),
+    ],
+)
+def test_slips_are_found_before_the_start(
+    settings: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the user can mend is said by `connect`."""
+    monkeypatch.setenv("BROKEN", "a\nb")
+    with pytest.raises(InputError, match=said):
+        connect(**{"url": "http://127.0.0.1/chat", "answer": "reply", **settings})
+
+
+def test_headers_are_parted_where_a_name_follows() -> None:
+    """Semicolons within a value stay."""
+    assert headers_of("Content-Type: application/json; charset=utf-8; X-A: 1\nX-B: 2;") == {
+        "Content-Type": "application/json; charset=utf-8",
+        "X-A": "1",
+        "X-B": "2;",
+    }
+
+
+async def test_closing_an_unused_bot_is_quiet() -> None:
+    """No connection was made, so there is none to close."""
+    rag: HttpBot = connect(url="http://127.0.0.1/chat", answer="reply")
+    await rag.aclose()

@@ -1,0 +1,115 @@
+"""Templates and paths of the JSON adapters."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_adapters._json import JsonPath, filled, parsed, setting, variables_in
+from simulator import InputError, RagFailure
+
+REPLY = {
+    "data": {"reply": "はい", "sources": [{"text": "a"}, {"text": "b"}, {"image": "c"}]},
+    "choices": [{"message": {"content": "yes"}}],
+    "0": "zero",
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("data.reply", "はい"),
+        ("$.data.reply", "はい"),
+        ("choices.0.message.content", "yes"),
+        ("choices[0].message.content", "yes"),
+        ("data.sources[*].text", ["a", "b"]),
+        ("choices[*].message.content", ["yes"]),
+        ("0", "zero"),
+        ("$", REPLY),
+    ],
+)
+def test_a_path_leads_to_its_value(path: str, expected: Any) -> None:
+    """Dots, brackets, numbers and stars; entries that lack the rest of the path are left out."""
+    assert JsonPath("answer", path).of(REPLY) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("reply", "no 'reply' in the reply, which has the keys data, choices, 0"),
+        ("data.answer", "no 'answer' in data, which has the keys reply, sources"),
+        ("choices.1", "no '1' in choices, which is a list of 1"),
+        ("data.reply.text", "no 'text' in data.reply, which is a text"),
+        ("data[*]", r"no list in data, which has the keys reply, sources"),
+        ("data.sources[*].title", r"no 'title' in data.sources.\*, which has the keys text"),
+    ],
+)
+def test_a_path_that_leads_nowhere_says_what_is_there(path: str, said: str) -> None:
+    """The message names the place and lists its keys, so that the path can be mended without a debugger."""
+    with pytest.raises(RagFailure, match=said) as caught:
+        JsonPath("answer", path).of(REPLY)
+
+    assert caught.value.failure.kind == "malformed"
+
+
+@pytest.mark.parametrize("path", ["", "data[", "data[x]", "data..reply", "data.[0"])
+def test_what_is_no_path_is_refused(path: str) -> None:
+    """A path with a slip is found before anything is sent."""
+    with pytest.raises(InputError, match="answer="):
+        JsonPath("answer", path)
+
+
+def test_values_cannot_break_the_request() -> None:
+    """Quotation marks, backslashes and dollars of a question stay inside its text."""
+    template = parsed("request", '{"a": {"message": "$question"}, "n": 1, "dollar": "$$5"}')
+    question = 'He said "no", \\ $session }'
+
+    found = filled(template, {"question": question}, {})
+
+    assert found == {"a": {"message": question}, "n": 1, "dollar": "$5"}
+
+
+@pytest.mark.parametrize(
+    ("template", "expected"),
+    [
+        ({"history": "$history"}, {"history": [{"role": "user"}]}),
+        (["$history", "$question"], [{"role": "user"}, "Q"]),
+        ({"text": "so far: $history"}, {"text": 'so far: [{"role": "user"}]'}),
+    ],
+)
+def test_a_list_takes_the_place_of_its_variable(template: Any, expected: Any) -> None:
+    """Alone it is the list, within a list it is its entries, within a longer text it is its JSON."""
+    texts = {"question": "Q", "history": '[{"role": "user"}]'}
+
+    assert filled(template, texts, {"history": [{"role": "user"}]}) == expected
+
+
+def test_variables_are_known_before_the_first_request() -> None:
+    """They are found at any depth, not in the names of fields."""
+    assert variables_in("request", {"$key": ["$question", {"b": "${TOKEN}"}]}) == {"question", "TOKEN"}
+
+
+def test_a_lone_dollar_is_refused() -> None:
+    """The message says how to write a plain one."""
+    with pytest.raises(InputError, match=r"lone dollar; write \$\$"):
+        variables_in("request", {"a": "5 $ each"})
+
+
+def test_a_setting_can_stand_in_a_file(tmp_path: Path) -> None:
+    """`@file` is what the file says, also with a byte order mark."""
+    path = tmp_path / "request.json"
+    path.write_text('\ufeff{"message": "$question"}\n', encoding="utf-8")
+
+    assert parsed("request", f"@{path}") == {"message": "$question"}
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    """The message holds the setting, the file and the reason."""
+    with pytest.raises(InputError, match=r"request=@.*none\.json: the file cannot be read \(No such file"):
+        setting("request", f"@{tmp_path / 'none.json'}")
+
+
+def test_broken_json_is_named_with_its_place() -> None:
+    """The shell's part in it is mentioned, for it is the usual reason."""
+    with pytest.raises(InputError, match=r"request is not JSON: .*column 2.*single quotes"):
+        parsed("request", "{message: x}")

@@ -1,0 +1,67 @@
+"""What texts are made of, for the retrieval of the demo bot."""
+
+import numpy as np
+import pytest
+
+from rag_adapters._ngrams import grams, places
+
+
+def shared(one: str, other: str) -> float:
+    """The share of `one` that is also in `other`, by weight."""
+    first, second = grams(one), grams(other)
+    common = np.isin(first.codes, second.codes)
+    return float(first.weights[common].sum() / first.weights.sum())
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("ＡＢＣ１２３", "abc123"),
+        ("ﾙｰﾀｰ", "ルーター"),
+        ("E-205", "e-205"),
+        ("plans", "plan"),
+    ],
+)
+def test_spellings_of_the_same_word_are_the_same(one: str, other: str) -> None:
+    """Width, case and English endings make no difference to whole words."""
+    assert shared(one, other) > 0.5
+
+
+def test_japanese_is_compared_without_spaces() -> None:
+    """A word inside a sentence is found."""
+    assert shared("解約金", "光の解約金はいくらですか") == pytest.approx(1)
+
+
+def test_parts_of_a_compound_are_found() -> None:
+    """The whole counts, and its parts do."""
+    assert 0.2 < shared("two-step verification", "verification in one step") < 1
+
+
+def test_function_words_alone_are_no_word() -> None:
+    """They do not make one English question resemble another."""
+    assert shared("what is the", "is it what you want") < shared("fee", "what is the fee")
+
+
+@pytest.mark.parametrize("text", ["", "   ", "！？…", "😀", "a", "\ud800"])
+def test_texts_without_anything_to_compare(text: str) -> None:
+    """Nothing is found in them, and nothing breaks."""
+    found = grams(text)
+
+    assert len(found.codes) == len(found.weights)
+
+
+def test_codes_do_not_change_between_runs() -> None:
+    """An index on disk stays valid: these numbers are part of its format."""
+    codes = grams("光fee").codes.tolist()
+
+    assert codes == sorted(codes)
+    assert codes == [13391329415942450271, 17239910016951971545, 18240481845496951841]
+
+
+def test_places_fit_their_vector() -> None:
+    """Each code stands somewhere in 0..dimensions, evenly enough."""
+    codes = grams("".join(chr(0x4E00 + number) for number in range(3000))).codes
+    filled = np.bincount(places(codes, 1024), minlength=1024)
+
+    assert len(filled) == 1024
+    assert filled.max() < 4 * filled.mean()

@@ -1,0 +1,266 @@
+"""The adapter of chat endpoints, over the wire."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from rag_adapters.openai_chat import connect
+from simulator import Answer, InputError, Message, Passage, Query, RagFailure, Usage
+from tests.servers.faults import FAULTS, Reply
+from tests.servers.openai import OpenAIServer
+
+HISTORY = (Message(role="user", content="前の質問"), Message(role="assistant", content="前の答え"))
+QUERY = Query(text="料金は？", history=HISTORY, session="s", language="ja")
+CITED = {
+    "content": "料金は月額990円です。",
+    "title": "料金",
+    "url": None,
+    "filepath": "plans.md",
+    "chunk_id": "0",
+}
+PASSAGE = Passage(id="plans.md", text="料金は月額990円です。", source="plans.md")
+
+
+async def asked(server: OpenAIServer, **settings: Any) -> Answer:
+    """One question to a bot with these settings."""
+    rag = connect(**{"url": server.url, "model": "fake-chat", **settings})
+    try:
+        return await rag(QUERY)
+    finally:
+        await rag.aclose()
+
+
+def completion(message: dict[str, Any], **more: Any) -> Reply:
+    """A whole reply with this message."""
+    return Reply(body=json.dumps({"choices": [{"message": message}], **more}).encode())
+
+
+def chunks(*deltas: dict[str, Any]) -> Reply:
+    """A streamed reply of these deltas."""
+    lines = [f"data: {json.dumps({'choices': [{'delta': delta}]})}\n\n" for delta in deltas]
+    body = "".join([*lines, "data: [DONE]\n\n"]).encode()
+    return Reply(body=body, headers={"content-type": "text/event-stream"})
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_an_answer_with_its_usage(stream: bool) -> None:
+    """Streamed or whole, the text and the tokens are the same."""
+    text = "月額990円です。ほかにご不明な点はございますか。"
+    usage = {"prompt_tokens": 30, "completion_tokens": 12}
+    async with OpenAIServer(lambda _: Reply(text, usage=usage)) as server:
+        answer = await asked(server, stream=stream)
+
+    assert answer.text == text
+    assert answer.usage == Usage(model="fake-chat", tokens_in=30, tokens_out=12)
+    assert bool(server.requests[0].body.get("stream")) is stream
+
+
+async def test_the_dialogue_is_sent_as_messages() -> None:
+    """System text first, then what was said before, then the question; extras go with it."""
+    async with OpenAIServer() as server:
+        await asked(
+            server, system="丁寧に。", extra='{"temperature": 0, "data_sources": [{"type": "search"}]}'
+        )
+
+    assert server.requests[0].body == {
+        "model": "fake-chat",
+        "messages": [
+            {"role": "system", "content": "丁寧に。"},
+            {"role": "user", "content": "前の質問"},
+            {"role": "assistant", "content": "前の答え"},
+            {"role": "user", "content": "料金は？"},
+        ],
+        "temperature": 0,
+        "data_sources": [{"type": "search"}],
+    }
+
+
+async def test_a_system_text_from_a_file(tmp_path: Any) -> None:
+    """`@file` spares the shell a long text."""
+    path = tmp_path / "system.txt"
+    path.write_text("短く答えてください。\n", encoding="utf-8")
+    async with OpenAIServer() as server:
+        await asked(server, system=f"@{path}")
+
+    assert server.requests[0].body["messages"][0]["content"] == "短く答えてください。"
+
+
+@pytest.mark.parametrize(
+    ("variables", "settings", "sent"),
+    [
+        ({}, {}, "none"),
+        ({"OPENAI_API_KEY": "sk-openai"}, {}, "sk-openai"),
+        ({"OPENAI_API_KEY": "sk-openai", "REHEARSAL_BOT_KEY": "sk-bot"}, {}, "sk-bot"),
+        ({"REHEARSAL_BOT_KEY": "sk-bot", "MY_KEY": "sk-mine"}, {"api_key_env": "MY_KEY"}, "sk-mine"),
+    ],
+)
+async def test_where_the_key_comes_from(
+    variables: dict[str, str], settings: dict[str, str], sent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The named variable, else the bot's own, else OpenAI's; local servers need none."""
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    async with OpenAIServer() as server:
+        await asked(server, **settings)
+
+    assert server.requests[0].headers["authorization"] == f"Bearer {sent}"
+
+
+async def test_the_address_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """OPENAI_BASE_URL serves when no url is set."""
+    async with OpenAIServer() as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        await asked(server, url="")
+
+    assert server.counts["chat"] == 1
+
+
+@pytest.mark.parametrize(
+    ("message", "more"),
+    [
+        ({"content": "990円です。", "context": {"citations": [CITED]}}, {}),
+        ({"content": "990円です。", "citations": [CITED]}, {}),
+        ({"content": "990円です。"}, {"citations": [CITED]}),
+    ],
+)
+async def test_citations_become_passages(message: dict[str, Any], more: dict[str, Any]) -> None:
+    """Endpoints that search for themselves say what they found, in the message or beside it."""
+    async with OpenAIServer(lambda _: completion(message, **more)) as server:
+        answer = await asked(server)
+
+    assert answer.passages == (PASSAGE,)
+
+
+async def test_streamed_citations_become_passages() -> None:
+    """They come with a chunk of their own, before the text."""
+    reply = chunks(
+        {"role": "assistant", "context": {"citations": [CITED]}}, {"content": "990"}, {"content": "円です。"}
+    )
+    async with OpenAIServer(lambda _: reply) as server:
+        answer = await asked(server, stream=True)
+
+    assert answer == Answer(text="990円です。", passages=(PASSAGE,))
+
+
+async def test_links_without_text_are_no_passages() -> None:
+    """What nobody can check an answer against is left out."""
+    reply = completion({"content": "a"}, citations=["https://a.example", {"url": "https://b.example"}])
+    async with OpenAIServer(lambda _: reply) as server:
+        assert (await asked(server)).passages == ()
+
+
+async def test_text_in_parts_and_refusals_are_answers() -> None:
+    """Whatever reached the customer counts as said."""
+    parts = completion({"content": [{"type": "text", "text": "月額"}, {"type": "text", "text": "990円"}]})
+    async with OpenAIServer(lambda _: parts) as server:
+        assert (await asked(server)).text == "月額990円"
+        server.reply = lambda _: Reply(refusal="お答えできません。")
+        assert (await asked(server)).text == "お答えできません。"
+        assert (await asked(server, stream=True)).text == "お答えできません。"
+
+
+FAILURES = [
+    (Reply(status=500), "error", "HTTP 500: The server had an error"),
+    (Reply(status=429), "error", "HTTP 429: Rate limit reached"),
+    (Reply(status=401), "denied", "HTTP 401: Incorrect API key"),
+    (FAULTS["502"](""), "error", "HTTP 502: "),
+    (Reply(""), "empty", "the model said nothing (finish_reason stop)"),
+    (
+        Reply("", finish_reason="content_filter"),
+        "empty",
+        "the model said nothing (finish_reason content_filter)",
+    ),
+]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(("reply", "kind", "said"), FAILURES)
+async def test_failures_are_typed(reply: Reply, kind: str, said: str, stream: bool) -> None:
+    """Each has its kind, and a message that begins with the status or the reason."""
+    async with OpenAIServer(lambda _: reply) as server:
+        with pytest.raises(RagFailure) as caught:
+            await asked(server, stream=stream)
+
+    assert caught.value.failure.kind == kind
+    assert caught.value.failure.message.startswith(said)
+    assert server.counts["chat"] == 1
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (Reply(body=b"not json"), "the reply is not JSON"),
+        (Reply(body=b"<html>", headers={"content-type": "text/html"}), "it is a text"),
+        (Reply(body=b"[]"), "it is a list of 0"),
+        (Reply(body=b'{"output": "a"}'), "it has the keys output"),
+        (Reply(body=b'{"choices": []}'), "it has the keys choices"),
+        (Reply(body=b'{"choices": [null]}'), "it has the keys choices"),
+    ],
+)
+async def test_other_replies_are_malformed(reply: Reply, said: str) -> None:
+    """The message says what came instead."""
+    async with OpenAIServer(lambda _: reply) as server:
+        with pytest.raises(RagFailure, match=said) as caught:
+            await asked(server)
+
+    assert caught.value.failure.kind == "malformed"
+
+
+async def test_a_stream_that_breaks_off_is_an_error() -> None:
+    """Half an answer is no answer."""
+    async with OpenAIServer(lambda _: Reply("半分までしか届かない答えです。", close=True)) as server:
+        with pytest.raises(RagFailure) as caught:
+            await asked(server, stream=True)
+
+    assert caught.value.failure.kind == "error"
+
+
+async def test_a_closed_port_is_unreachable(unused_tcp_port: int) -> None:
+    """The message names host and port."""
+    rag = connect(url=f"http://127.0.0.1:{unused_tcp_port}/v1", model="m")
+    with pytest.raises(RagFailure, match=f"127.0.0.1:{unused_tcp_port}: ") as caught:
+        await rag(QUERY)
+    await rag.aclose()
+
+    assert caught.value.failure.kind == "unreachable"
+
+
+async def test_a_hanging_endpoint_can_be_left() -> None:
+    """How long to wait is the caller's business: the adapter gives way at once."""
+    async with OpenAIServer(lambda _: Reply(delay=3600)) as server:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await asked(server)
+
+
+async def test_the_key_is_in_no_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gateways repeat keys in their errors; they are masked."""
+    monkeypatch.setenv("REHEARSAL_BOT_KEY", "sk-very-secret")
+    body = b'{"error": {"message": "no such key: sk-very-secret"}}'
+    async with OpenAIServer(lambda _: Reply(status=400, body=body)) as server:
+        with pytest.raises(RagFailure, match=r"HTTP 400: no such key: \*\*\*"):
+            await asked(server)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({}, "export REHEARSAL_BOT_KEY or OPENAI_API_KEY"),
+        ({"api_key_env": "NO_SUCH_KEY"}, "api_key_env=NO_SUCH_KEY: that variable is not set"),
+        ({"url": "localhost:11434/v1"}, "url=localhost:11434/v1: must begin with http"),
+        ({"url": "http://127.0.0.1/v1", "extra": "[]"}, "extra must be a JSON object"),
+        ({"url": "http://127.0.0.1/v1", "extra": "{"}, "extra is not JSON"),
+        ({"url": "http://127.0.0.1/v1", "system": "@no-such-file"}, "system=@no-such-file"),
+    ],
+)
+def test_slips_are_found_before_the_start(settings: dict[str, str], said: str) -> None:
+    """Whatever the user can mend is said by `connect`."""
+    with pytest.raises(InputError, match=said):
+        connect(model="m", **settings)  # type: ignore[arg-type]
+
+
+async def test_closing_an_unused_bot_is_quiet() -> None:
+    """No client was made, so there is none to close."""
+    await connect(url="http://127.0.0.1/v1", model="m").aclose()

@@ -1,0 +1,115 @@
+"""Which turns are red, and why."""
+
+from typing import Any
+
+import pytest
+
+from simulator.analysis.red import primary_judge, red_marks, worst
+from simulator.types import RedRules, Score
+
+TALK = "angry/fees#0"
+
+
+def grade(judge: str, raw: float, **more: Any) -> Score:
+    """A grade of 1..5 (a share for claims and facts)."""
+    value = raw if judge in ("claims", "facts") else raw / 5
+    known: dict[str, Any] = {"conversation": TALK, "turn": 1, "state": "scored", "value": value, "raw": raw}
+    return Score(judge=judge, **known | more)
+
+
+def kinds(*scores: Score, rules: RedRules | None = None, primary: str = "") -> list[str]:
+    """The kinds of mark that these scores get."""
+    return [mark.kind for mark in red_marks(TALK, scores, rules or RedRules(), primary)]
+
+
+@pytest.mark.parametrize(("raw", "red"), [(1, True), (3, True), (4, False), (5, False)])
+def test_overall_below_the_limit_is_red(raw: int, red: bool) -> None:
+    """Three of five is 0.6 and red at the limit of 0.7; four is not."""
+    assert kinds(grade("turn", raw)) == (["overall"] if red else [])
+
+
+@pytest.mark.parametrize(
+    ("score", "mark"),
+    [
+        (grade("groundedness", 3), "groundedness"),
+        (grade("claims", 0.75), "claims"),
+        (grade("facts", 0.5), "facts"),
+        (grade("turn", 5, detail={"correctness": 2}), "correctness"),
+    ],
+)
+def test_a_second_mark_needs_no_low_overall(score: Score, mark: str) -> None:
+    """An invention is red although Overall is high."""
+    assert kinds(grade("turn", 5), score) == [mark]
+
+
+@pytest.mark.parametrize(
+    "score",
+    [
+        grade("groundedness", 4),
+        grade("claims", 1),
+        grade("facts", 1),
+        grade("turn", 4, detail={"correctness": 3}),
+        grade("relevance", 1),
+    ],
+)
+def test_what_no_rule_names_is_not_red(score: Score) -> None:
+    """Grades above the limits, and metrics without a rule, leave the turn as it is."""
+    assert kinds(grade("turn", 5), score) == []
+
+
+def test_every_rule_can_be_switched_off() -> None:
+    """None and False switch a rule off."""
+    off = RedRules(overall=None, groundedness=None, correctness=None, claims=False, facts=False)
+    low = (
+        grade("turn", 1, detail={"correctness": 1}),
+        grade("groundedness", 1),
+        grade("claims", 0),
+        grade("facts", 0),
+    )
+
+    assert kinds(*low, rules=off) == []
+    assert kinds(*low) == ["overall", "groundedness", "correctness", "claims", "facts"]
+
+
+def test_a_missing_answer_is_one_mark_whatever_the_rules() -> None:
+    """The bot's own failure is major, and not five marks for five lowest grades."""
+    reason = "回答がありません：timeout"
+    failed = [grade(judge, 1, by_rule=True, reason=reason) for judge in ("turn", "groundedness")]
+    off = RedRules(overall=None, groundedness=None, correctness=None, claims=False, facts=False)
+
+    (mark,) = red_marks(TALK, failed, off)
+
+    assert (mark.kind, mark.severity, mark.reason) == ("no_answer", "major", reason)
+
+
+def test_without_turn_the_first_judge_decides() -> None:
+    """The first judge named stands in for Overall."""
+    assert primary_judge(("relevance", "turn")) == "turn"
+    assert primary_judge(("relevance", "fluency")) == "relevance"
+    assert primary_judge(()) == ""
+    assert kinds(grade("relevance", 2), grade("fluency", 5)) == ["overall"]
+    assert kinds(grade("relevance", 2), grade("fluency", 5), primary="fluency") == []
+
+
+def test_skipped_failed_and_foreign_scores_mark_nothing() -> None:
+    """Only grades of this conversation count."""
+    skipped = Score(judge="turn", conversation=TALK, turn=1, state="skipped")
+    failed = Score(judge="turn", conversation=TALK, turn=1, state="failed")
+    foreign = grade("turn", 1).model_copy(update={"conversation": "another"})
+
+    assert kinds(skipped) == kinds(failed) == kinds(foreign) == []
+
+
+@pytest.mark.parametrize(
+    ("score", "severity"),
+    [
+        (grade("turn", 2), "major"),
+        (grade("turn", 3), "moderate"),
+        (grade("turn", 3, severity="minor"), "minor"),
+        (grade("claims", 0.2), "major"),
+        (grade("groundedness", 2), "major"),
+    ],
+)
+def test_severity_is_the_judges_or_follows_the_grade(score: Score, severity: str) -> None:
+    """A judge's own severity wins; otherwise the lower grades are major."""
+    assert worst(red_marks(TALK, [score], RedRules(), "turn")) == severity

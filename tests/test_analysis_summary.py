@@ -1,0 +1,218 @@
+"""What a run comes to, worked out by hand beside what the program says."""
+
+import json
+from typing import Any
+
+import pytest
+
+from simulator.analysis.figures import Summary
+from simulator.analysis.gate import decide
+from simulator.analysis.summary import as_json, excerpt, summarise
+from simulator.types import Ended, RedRules, Results, Score, Spending
+from tests.golden_files import compare
+from tests.rehearsed import JUDGES, large, rehearsed
+
+
+def summary(results: Results | None = None, judges: tuple[str, ...] = JUDGES) -> Summary:
+    """The summary of a run with the usual rules."""
+    return summarise(results or rehearsed(), rules=RedRules(), judges=judges, seed=42)
+
+
+def without(results: Results, **scores: Any) -> Results:
+    """The run without the scores that have these values."""
+    kept = [s for s in results.scores if any(getattr(s, key) != value for key, value in scores.items())]
+    return results.model_copy(update={"scores": tuple(kept)})
+
+
+def test_score_is_the_mean_over_conversations_of_the_mean_over_turns() -> None:
+    """Six conversations: 0.9, 0.533, 0.8, 0.667, 0.9 and 0.4."""
+    figures = summary()
+
+    assert list(figures.conversation_scores.values()) == pytest.approx([0.9, 1.6 / 3, 0.8, 2 / 3, 0.9, 0.4])
+    assert figures.score == pytest.approx((0.9 + 1.6 / 3 + 0.8 + 2 / 3 + 0.9 + 0.4) / 6)
+    assert figures.graded == 6
+    assert figures.interval
+    assert figures.interval[0] < figures.score < figures.interval[1]  # type: ignore[operator]
+
+
+def test_a_failure_of_the_bot_is_graded_and_shown_beside_the_mean() -> None:
+    """The mean over answered turns leaves the timeout out; the mean does not."""
+    figures = summary()
+    turn = figures.judges["turn"]
+
+    assert figures.bot_failures == {"timeout": 1}
+    assert turn.raw_mean == pytest.approx(46 / 13)
+    assert turn.mean == pytest.approx(46 / 13 / 5)
+    assert turn.answered_mean == pytest.approx(45 / 12 / 5)
+    assert figures.answered_score == pytest.approx((0.9 + 1.6 / 3 + 0.8 + 0.9 + 0.9 + 0.4) / 6)
+
+
+def test_every_mean_travels_with_its_coverage() -> None:
+    """The identity planned = n + skipped + failed = spoken turns holds for every judge."""
+    figures = summary()
+
+    for judge in figures.judges.values():
+        assert judge.n + judge.skipped + judge.failed == judge.planned == figures.turns == 13
+    assert figures.judges["fluency"].failures == {"malformed": 1}
+    assert (figures.judges["similarity"].n, figures.judges["similarity"].skipped) == (6, 7)
+
+
+def test_a_grade_that_was_never_written_is_a_failed_one() -> None:
+    """A crash between answer and grade cannot raise the mean."""
+    figures = summary(without(rehearsed(), judge="relevance", turn=3))
+
+    assert figures.judges["relevance"].failed == 2
+    assert figures.judges["relevance"].failures == {"missing": 2}
+    assert figures.judges["relevance"].planned == 13
+
+
+def test_conversations_without_a_grade_are_missing_and_not_0() -> None:
+    """They are counted, and the score is the mean of the others."""
+    figures = summary(without(rehearsed(), judge="turn", conversation="beginner/work-01-ja#0"))
+
+    assert figures.missing == 1
+    assert figures.graded == 5
+    assert figures.score == pytest.approx((0.9 + 1.6 / 3 + 0.8 + 2 / 3 + 0.9) / 5)
+
+
+def test_nothing_graded_has_no_score() -> None:
+    """None everywhere, and no division by zero."""
+    empty = rehearsed().model_copy(update={"scores": ()})
+    figures = summary(empty)
+
+    assert (figures.score, figures.interval, figures.total.value) == (None, None, None)
+    assert (figures.total.of, figures.missing, figures.turns) == (0, 6, 13)
+    assert summary(empty.model_copy(update={"conversations": ()})).turns == 0
+
+
+def test_total_adds_the_raw_means_of_what_was_graded() -> None:
+    """Five metrics make 25; without a reference similarity and cosine are not among them."""
+    full, bare = summary(), summary(judges=("turn", "relevance", "fluency"))
+
+    raws = [full.judges[name].raw_mean or 0 for name in JUDGES[1:]]
+    assert full.total.value == pytest.approx(sum(raws))
+    assert full.total.of == 25
+    assert bare.total.of == 10
+
+
+def test_red_turns_are_counted_by_rule_and_sorted_worst_first() -> None:
+    """Eight red turns, three of them by a second mark only."""
+    figures = summary()
+
+    assert figures.red == len(figures.reddest) == 8
+    assert figures.red_kinds == {"no_answer": 1, "overall": 4, "groundedness": 5, "correctness": 2}
+    assert figures.red_second == 3
+    assert [(r.case, r.turn) for r in figures.reddest[:2]] == [("cancel-03-ja", 1), ("cancel-03-ja", 2)]
+    ranks = [
+        {"major": 0, "moderate": 1, "minor": 2}[min(m.severity for m in r.marks)] for r in figures.reddest
+    ]
+    assert ranks == sorted(ranks)
+
+
+def test_questions_are_sorted_by_what_to_fix_first() -> None:
+    """The question with most red turns leads, over all personas, with the place to start reading."""
+    first = summary().cases[0]
+
+    assert (first.case, first.red, first.turns, first.conversations) == ("cancel-03-ja", 4, 5, 2)
+    assert first.worst == ("angry/cancel-03-ja#0", 1)
+
+
+def test_a_bot_failure_is_red_before_it_is_graded() -> None:
+    """While grades are still missing, the timeout shows."""
+    figures = summary(rehearsed().model_copy(update={"scores": ()}))
+
+    assert [(r.case, r.turn, r.failure) for r in figures.reddest] == [("billing-02-ja", 2, "timeout")]
+
+
+def test_personas_have_their_own_rows() -> None:
+    """Score, red turns and every judge with its coverage, and the name in both languages."""
+    angry = summary().personas[0]
+
+    assert (angry.persona, angry.conversations, angry.graded, angry.turns, angry.red) == ("angry", 2, 2, 5, 3)
+    assert angry.names == {"ja": "怒っているお客様", "en": "Angry customer"}
+    assert angry.score == pytest.approx((0.9 + 1.6 / 3) / 2)
+    assert (angry.judges["similarity"].n, angry.judges["similarity"].planned) == (2, 5)
+
+
+def test_the_simulators_failures_are_counted_apart() -> None:
+    """Rewritten messages by rule, and conversations that were lost."""
+    simulator = summary().simulator
+
+    assert (simulator.guarded, simulator.failed) == (1, 1)
+    assert simulator.rules == {"repeat": 1, "language": 1}
+
+
+def test_conversations_that_never_began_are_planned_only() -> None:
+    """Planned, not finished, in no mean and no persona row."""
+    results = rehearsed()
+    idle = [c.model_copy(update={"turns": (), "ended": None}) for c in results.conversations[2:]]
+    figures = summary(results.model_copy(update={"conversations": (*results.conversations[:2], *idle)}))
+
+    assert (figures.planned, figures.finished, figures.turns) == (6, 2, 5)
+    assert [p.persona for p in figures.personas] == ["angry"]
+    assert figures.judges["turn"].planned == 5
+
+
+def test_what_was_cut_off_is_not_finished() -> None:
+    """Budget and interruption end a sitting, not a conversation."""
+    results = rehearsed()
+    cut = results.conversations[0].model_copy(update={"ended": Ended.BUDGET})
+    figures = summary(results.model_copy(update={"conversations": (cut, *results.conversations[1:])}))
+
+    assert figures.finished == 5
+    assert figures.ended["budget"] == 1
+
+
+def test_without_turn_the_first_judge_decides() -> None:
+    """Score and colour follow the first judge named."""
+    figures = summary(judges=("fluency", "relevance"))
+
+    assert figures.primary == "fluency"
+    assert figures.conversation_scores["angry/fees-01-ja#0"] == 1.0
+
+
+def test_a_later_grade_of_the_same_judge_replaces_the_earlier() -> None:
+    """And grades of two rubrics are noticed."""
+    results = rehearsed()
+    key = "angry/fees-01-ja#0"
+    again = Score(judge="turn", conversation=key, turn=1, state="scored", value=0.2, raw=1, rubric="new")
+    figures = summary(results.model_copy(update={"scores": (*results.scores, again)}))
+
+    assert figures.conversation_scores[key] == pytest.approx(0.5)
+    assert len(figures.judges["turn"].rubrics) == 2
+
+
+def test_unknown_prices_make_the_cost_unknown() -> None:
+    """Never counted as nothing."""
+    results = rehearsed().model_copy(update={"spending": {"user": Spending(cost_usd=None)}})
+
+    assert summary(results).cost_usd is None
+    assert summary().cost_usd == pytest.approx(0.1247)
+
+
+def test_json_has_exactly_the_agreed_keys() -> None:
+    """The object of --json, rounded to 4 decimals."""
+    figures = summary()
+    shown = as_json(figures, decide(figures, 0.9, 0.05), "runs/x/run.sqlite")
+
+    assert list(shown) == [
+        "run", "store", "score", "interval", "target", "passed", "reasons", "judges", "total",
+        "conversations", "turns", "red", "simulator", "calls", "tokens", "cost_usd", "seconds", "offline",
+    ]  # fmt: skip
+    assert list(shown["judges"]["turn"]) == [
+        "mean", "stderr", "raw_mean", "n", "planned", "failed", "skipped",
+    ]  # fmt: skip
+    compare("report_summary.json", json.dumps(shown, ensure_ascii=False, indent=1) + "\n")
+
+
+def test_an_excerpt_is_one_line_of_limited_length() -> None:
+    """Line breaks become spaces; what is cut off leaves a mark."""
+    assert excerpt("a\n b\t c") == "a b c"
+    assert excerpt("あ" * 500) == "あ" * 159 + "…"
+
+
+def test_a_thousand_conversations_are_summarised_at_once() -> None:
+    """3,000 turns with 18,000 scores, every one counted."""
+    figures = summary(large(1000))
+
+    assert (figures.turns, figures.graded, figures.judges["turn"].n) == (3000, 1000, 3000)

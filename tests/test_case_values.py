@@ -1,0 +1,215 @@
+"""Cells and JSON values mean what people mean by them, or are refused with what is accepted."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from simulator.case_columns import COLUMNS
+from simulator.cases import read_cases
+from simulator.errors import CaseFileError
+from simulator.types import Facts, Message
+from tests.case_files import as_csv, from_cell, one, refusal, saved
+
+SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+KEYS = st.sampled_from(["role", "content", "question", "reference", "knows", "text"])
+
+
+def test_turns_of_a_recorded_dialogue(tmp_path: Path) -> None:
+    """Turns become the first question with references per turn; a verdict holds when all turns agree."""
+    yes = {"answerability": "answerable"}
+    turns = [
+        {"question": "首都は?", "references": ["奈良", "平城京"], "gold_passage_ids": ["p1"], **yes},
+        {"question": "高さは?", "reference": "約15m", "gold_passage_ids": ["p1", "p2"], **yes},
+        {"question": "値段は?", **yes},
+    ]
+
+    case = one(tmp_path, turns=turns)
+
+    assert (case.question, case.language, case.answerable) == ("首都は?", "ja", True)
+    assert case.references == (("奈良", "平城京"), ("約15m",), ())
+    assert case.passages == ("p1", "p2")
+
+
+def test_turns_with_roles(tmp_path: Path) -> None:
+    """What the assistant said after a customer's turn is its reference; what it said before is history."""
+    case = one(
+        tmp_path,
+        turns=[
+            {"role": "assistant", "content": "いらっしゃいませ"},
+            {"role": "user", "content": "料金は?"},
+            {"role": "assistant", "content": "4,180円です", "gold_passage_ids": ["p1"]},
+            {"role": "user", "content": "ありがとう"},
+        ],
+    )
+
+    assert case.history == (Message(role="assistant", content="いらっしゃいませ"),)
+    assert case.question == "料金は?"
+    assert case.references == (("4,180円です",), ())
+    assert case.passages == ("p1",)
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "references"),
+    [
+        ("references", "a|b", (("a", "b"),)),
+        ("references", "a\nb", (("a", "b"),)),
+        ("正解", "一行目\n・二行目", (("一行目\n・二行目",),)),
+        ("正解", "はい|そうです", (("はい", "そうです"),)),
+        ("reference", '["a | b"]', (("a | b",),)),
+        ("reference", '[["a"], [], ["b", "c"]]', (("a",), (), ("b", "c"))),
+        ("reference", "[重要] 休業します", (("[重要] 休業します",),)),
+        ("expected", "25", (("25",),)),
+    ],
+)
+def test_references_in_a_cell(
+    tmp_path: Path, column: str, cell: str, references: tuple[tuple[str, ...], ...]
+) -> None:
+    """`|` separates answers, a line break only in the plural columns; JSON lists say it exactly."""
+    assert from_cell(tmp_path, column, cell).references == references
+
+
+@pytest.mark.parametrize(
+    ("value", "references"),
+    [
+        ("a|b", (("a|b",),)),
+        (["a", "b"], (("a", "b"),)),
+        (25, (("25",),)),
+        ([["a"], "b", None], (("a",), ("b",), ())),
+        ([], ()),
+        (None, ()),
+    ],
+)
+def test_references_in_json(tmp_path: Path, value: Any, references: tuple[tuple[str, ...], ...]) -> None:
+    """In JSON a text is one answer, a list several for turn 1, a list of lists one list per turn."""
+    assert one(tmp_path, question="q", reference=value).references == references
+
+
+@pytest.mark.parametrize(
+    ("written", "answerable", "tags"),
+    [
+        *((word, True, ()) for word in ("yes", "TRUE", "1", "可", "回答可", "○", "◯", "はい", "answerable")),
+        *(
+            (word, False, ())
+            for word in ("no", "False", "0", "不可", "回答不可", "×", "✕", "いいえ", "unanswerable")
+        ),
+        ("partial", True, ("partial",)),
+        ("underspecified", None, ("underspecified",)),
+        ("不明", None, ()),
+        ("", None, ()),
+    ],
+)
+def test_answerable(tmp_path: Path, written: str, answerable: bool | None, tags: tuple[str, ...]) -> None:
+    """Yes and no are understood as people write them; what is neither becomes a tag."""
+    case = from_cell(tmp_path, "回答可否", written)
+
+    assert (case.answerable, case.tags) == (answerable, tags)
+
+
+def test_answerable_in_json(tmp_path: Path) -> None:
+    """JSON booleans and numbers are understood too."""
+    assert one(tmp_path, question="q", answerable=False).answerable is False
+    assert one(tmp_path, question="q", answerable=1).answerable is True
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "ユーザー: こんにちは\nボット: はい、\nご用件は?",
+        "お客様：こんにちは\n窓口：はい、\nご用件は?",
+        "User: こんにちは / Assistant: はい、\nご用件は?",
+        '[{"role": "user", "content": "こんにちは"}, {"role": "bot", "content": "はい、\\nご用件は?"}]',
+    ],
+)
+def test_history(tmp_path: Path, cell: str) -> None:
+    """Earlier turns are lines that begin with who speaks, or a JSON list."""
+    assert from_cell(tmp_path, "履歴", cell).history == (
+        Message(role="user", content="こんにちは"),
+        Message(role="assistant", content="はい、\nご用件は?"),
+    )
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "契約中です|unknown: お客様番号",
+        "契約中です\n知らない：お客様番号",
+        '{"knows": ["契約中です"], "unknown": ["お客様番号"]}',
+    ],
+)
+def test_facts(tmp_path: Path, cell: str) -> None:
+    """Facts are what the customer knows; after `unknown:` what they do not."""
+    assert from_cell(tmp_path, "前提", cell).facts == Facts(knows=("契約中です",), unknown=("お客様番号",))
+
+
+def test_choices(tmp_path: Path) -> None:
+    """The number of the right choice is its label, not a recorded answer; choices keep their places."""
+    case = one(tmp_path, question="q", choices=["8", "", "24"], answer=2)
+
+    assert (case.choices, case.label, case.answer) == (("8", "", "24"), "24", None)
+    assert from_cell(tmp_path, "選択肢", "ア|イ").choices == ("ア", "イ")
+    with pytest.raises(CaseFileError, match="no choice 3"):
+        one(tmp_path, question="q", choices=["a"], answer=3)
+
+
+def test_classification_rows(tmp_path: Path) -> None:
+    """A text beside a label is a question; a text alone is a knowledge base."""
+    case = one(tmp_path, text="道で拾ったお金を交番に届けた", label=0)
+
+    assert (case.question, case.label) == ("道で拾ったお金を交番に届けた", "0")
+    with pytest.raises(CaseFileError, match="no question column"):
+        one(tmp_path, id="1", text="料金表")
+
+
+def test_recorded_contexts(tmp_path: Path) -> None:
+    """Recorded passages are texts, or objects that hold one."""
+    case = one(tmp_path, question="q", retrieved_contexts=["a|b", {"id": "1", "text": "c"}], response="r")
+
+    assert (case.contexts, case.answer) == (("a|b", "c"), "r")
+
+
+@pytest.mark.parametrize(
+    ("columns", "argument", "language"),
+    [
+        ({"question": "How?", "language": "ja-JP"}, "en", "ja"),
+        ({"question": "料金は?", "言語": "英語"}, None, "en"),
+        ({"question": "How?"}, "ja", "ja"),
+        ({"question": "Wi-Fiが遅い"}, None, "ja"),
+        ({"question": "Slow Wi-Fi"}, None, "en"),
+    ],
+)
+def test_language(tmp_path: Path, columns: dict[str, str], argument: Any, language: str) -> None:
+    """The column decides, then the argument, then the script of the question."""
+    assert read_cases(saved(tmp_path, as_csv([columns])), argument)[0].language == language
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(KEYS | st.text(max_size=3), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@given(
+    rows=st.lists(st.dictionaries(st.sampled_from(sorted(COLUMNS)), JSON, min_size=3), min_size=1, max_size=2)
+)
+@SAME_FOLDER
+def test_any_json_value_in_any_column(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
+    """Whatever stands in a known column is understood or refused in one line."""
+    path = saved(tmp_path, "\n".join(json.dumps({"question": "q", **row}) for row in rows), "a.jsonl")
+
+    assert refusal(path).isprintable()
+
+
+@given(cell=st.text(max_size=20) | JSON.map(json.dumps), column=st.sampled_from(sorted(COLUMNS)))
+@SAME_FOLDER
+def test_any_cell_in_any_column(tmp_path: Path, cell: str, column: str) -> None:
+    """The same holds for the cells of a table."""
+    text = as_csv([{"question": "q", column: cell.encode("utf-8", "ignore").decode()}])
+
+    assert refusal(saved(tmp_path, text)).isprintable()

@@ -1,0 +1,110 @@
+"""The summary on a terminal."""
+
+import io
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from simulator.analysis.gate import decide
+from simulator.analysis.summary import summarise
+from simulator.reports.console import paint
+from simulator.types import Language, RedRules, Results
+from tests.golden_files import compare
+from tests.rehearsed import JUDGES, hostile, rehearsed
+
+EVIL = "\x1b[2J\x1b]0;owned\x07[bold red]markup[/] :smile: \x9b31m\u202eabc"
+
+
+def painted(results: Results, language: Language, target: float | None = 0.9, **console: Any) -> str:
+    """The summary as it is printed to a file of a given width."""
+    summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
+    out = io.StringIO()
+    known: dict[str, Any] = {"width": 100, "force_terminal": False, "file": out}
+    gate = decide(summary, target, 0.1)
+    paint(summary, gate, results, language, Console(**known | console), "runs/x/report.html")
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_it_looks_as_it_is_meant_to(language: Language) -> None:
+    """Score, verdict, notes, table, cost, gravest turns, next steps."""
+    compare(f"report_console_{language}.txt", painted(rehearsed(language), language))
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 140])
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_no_line_is_wider_than_the_terminal(language: Language, width: int) -> None:
+    """Japanese characters count as two cells; nothing is cut off with an ellipsis."""
+    shown = painted(rehearsed(language), language, width=width)
+
+    assert max(map(cell_len, shown.splitlines())) <= width
+    assert "…" not in shown
+
+
+def test_more_judges_than_fit_make_a_second_table() -> None:
+    """No column is squeezed or lost; the personas lead both parts."""
+    results = rehearsed("en")
+    judges = (*JUDGES, "claims", "rouge_l", "meteor", "llm_correctness")
+    summary = summarise(results, rules=RedRules(), judges=judges, seed=42)
+    out = io.StringIO()
+    paint(summary, decide(summary, None, 1), results, "en", Console(width=80, file=out))
+    heads = [line for line in out.getvalue().splitlines() if line.startswith("Customer ")]
+
+    assert len(heads) == 2
+    assert heads[1].split() == ["Customer", "Claims", "ROUGE-L", "METEOR", "llm_correctness"]
+
+
+def test_stand_ins_are_named() -> None:
+    """An offline run says that no model was there, and who stood in."""
+    models = {"user": "phrases-1", "judge": "lexical-1"}
+    shown = painted(rehearsed("en", offline=True, models=models), "en", target=None)
+
+    assert "Played by offline stand-ins  Customer phrases-1, Judge lexical-1" in shown
+    assert "add --target 90 to get a verdict" in shown
+    assert "set a key to grade with a model" in shown
+
+
+def test_an_interrupted_run_says_how_to_finish_it() -> None:
+    """The command is there to be copied."""
+    shown = painted(rehearsed("en", status="interrupted"), "en")
+
+    assert "python run.py --resume 20261121-090400-mixed-3f2a" in shown
+    assert "Target 90: cannot be decided" in shown
+
+
+def test_what_a_bot_says_cannot_touch_the_terminal() -> None:
+    """No control code, no markup, no emoji code of an answer is carried out."""
+    results = hostile(EVIL)
+    summary = summarise(results, rules=RedRules(), judges=(EVIL, "turn"), seed=1)
+    out = io.StringIO()
+    console = Console(width=200, file=out, force_terminal=True, color_system=None)
+    paint(summary, decide(summary, 0.9, 0.05), results, "en", console)
+    shown = out.getvalue()
+
+    assert "\x1b]" not in shown
+    assert "\x1b[2J" not in shown
+    assert not any(c in shown for c in "\x07\x9b\u202e")
+    assert "[bold red]markup[/] :smile:" in shown
+
+
+def test_a_terminal_that_cannot_write_japanese_is_not_a_crash() -> None:
+    """What its encoding does not have becomes a question mark."""
+    raw = io.BytesIO()
+    out = io.TextIOWrapper(raw, encoding="ascii", errors="strict")
+    results = rehearsed("ja")
+    summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
+    paint(summary, decide(summary, 0.9, 0.1), results, "ja", Console(width=100, file=out))
+    out.flush()
+
+    assert b"70 / 100" in raw.getvalue()
+
+
+def test_an_empty_run_can_be_painted() -> None:
+    """Nothing held, nothing graded, nothing spent."""
+    empty = rehearsed("en").model_copy(update={"conversations": (), "scores": (), "spending": {}})
+    shown = painted(empty, "en")
+
+    assert "Score No grade" in shown
+    assert "no model was called" in shown

@@ -1,0 +1,221 @@
+"""The page: complete, escaped, self-contained, quick."""
+
+import re
+import time
+from base64 import b64encode
+from hashlib import sha256
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simulator.analysis.gate import decide
+from simulator.analysis.summary import summarise
+from simulator.reports.html import LONGEST, render
+from simulator.types import Language, RedRules, Results
+from tests.golden_files import compare
+from tests.rehearsed import JUDGES, hostile, large, rehearsed
+
+XSS = (
+    "x</script></style></title><script>alert(1)</script><img src=x onerror=alert(1)>\"'><svg/onload=alert(1)>"
+    "{{ 7*7 }}{% raw %}javascript:alert(1)&lt;b&gt;\x00\x1b[31m\u202e\u2028"
+)
+
+
+class Page(HTMLParser):
+    """The tags, attributes and texts of a page."""
+
+    VOID = ("meta", "input", "br", "rect", "circle", "path")
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[tuple[str, tuple[str, ...]]] = []
+        self.attributes: list[tuple[str, str, str]] = []
+        self.open: list[str] = []
+        self.texts: list[str] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, tuple(sorted(name for name, _ in attrs))))
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+        if tag not in self.VOID and not (self.get_starttag_text() or "").endswith("/>"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in self.VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open[-1:] not in (["style"], ["script"]):
+            self.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.texts)
+
+
+def rendered(results: Results, language: Language = "ja", target: float | None = 0.9) -> str:
+    """The page of a run."""
+    judges = tuple(dict.fromkeys(score.judge for score in results.scores)) or JUDGES
+    summary = summarise(results, rules=RedRules(), judges=judges, seed=42)
+    return render(results, summary, decide(summary, target, 0.1), language)
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_it_looks_as_it_is_meant_to(language: Language) -> None:
+    """The whole page, byte by byte."""
+    compare(f"report_{language}.html", rendered(rehearsed(language), language))
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_every_tag_is_closed_and_every_link_leads_somewhere(language: Language) -> None:
+    """Well-formed, ids are unique, anchors exist, and nothing is loaded from elsewhere."""
+    page = Page(rendered(rehearsed(language), language))
+    ids = [value for _, name, value in page.attributes if name == "id"]
+    links = [value for _, name, value in page.attributes if name in ("href", "src")]
+
+    assert page.open == []
+    assert len(ids) == len(set(ids))
+    assert [link for link in links if link[:1] != "#" or link[1:] not in ids] == []
+
+
+def test_everything_that_was_said_and_graded_is_there() -> None:
+    """Greeting, questions, answers, reasons, steps, passages, endings, rewritten drafts."""
+    results = rehearsed("ja")
+    text = Page(rendered(results)).text
+
+    assert "こちらは相談窓口です。" in text
+    for conversation in results.conversations:
+        assert conversation.id in text
+        for turn in conversation.turns:
+            assert turn.user in text
+            assert turn.answer.text in text
+            assert all(passage.text in text for passage in turn.answer.passages)
+    for score in results.scores:
+        if score.state != "skipped" and not score.by_rule:
+            assert score.reason in text
+    for said in (
+        "口調は窓口の指針に沿っている。",
+        "納得して終了",
+        "繰り返し、別の言語",
+        "（応答なし：時間切れ）",
+    ):
+        assert said in text
+
+
+def test_score_red_turns_and_the_first_thing_to_fix_come_first() -> None:
+    """Above the table, above the conversations."""
+    text = Page(rendered(rehearsed("en"), "en")).text
+    said = (
+        "Technical details",
+        "70",
+        "missed by 20",
+        "of 13 turns",
+        "Fix first",
+        "contradict",
+        "Customer × judge",
+    )
+    order = [text.index(said[0])] + [text.index(words, text.index(said[0])) for words in said[1:]]
+
+    assert order == sorted(order)
+
+
+def test_red_is_marked_by_colour_and_without_it() -> None:
+    """The fill is FADBDA, and every red turn has a mark and its reason in words."""
+    page = rendered(rehearsed("en"), "en")
+
+    assert "#fadbda" in page.lower()
+    assert page.count('class="turn red"') == 8
+    assert page.count("<b>Desk ▲</b>") == 8
+    assert page.count('<p class="mark"><strong>▲ ') == 8
+
+
+def test_stand_ins_are_named() -> None:
+    """An offline run carries a banner that says what its figures are not."""
+    assert "オフラインの代役による結果です" in rendered(rehearsed(offline=True))
+    assert "オフラインの代役による結果です" not in rendered(rehearsed())
+
+
+def test_the_policy_allows_the_pages_own_script_and_style_and_nothing_else() -> None:
+    """Hashes of exactly what is inlined, no network, no inline attribute."""
+    page = rendered(hostile(XSS))
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)
+    assert policy
+    for tag in ("style", "script"):
+        (inlined,) = re.findall(f"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
+        allowed = b64encode(sha256(inlined.encode()).digest()).decode()
+        assert f"{tag}-src &#39;sha256-{allowed}&#39;" in policy[1]
+    assert policy[1].startswith("default-src &#39;none&#39;")
+    assert "unsafe" not in policy[1]
+    assert not [name for _, name, _ in Page(page).attributes if name == "style" or name.startswith("on")]
+
+
+BASELINE = Page(rendered(hostile("x")))
+
+
+def assert_inert(text: str) -> None:
+    """The page has the tags that it has with a harmless text, and the text is shown as text."""
+    raw = rendered(hostile(text))
+    page = Page(raw)
+
+    assert page.tags == BASELINE.tags
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", raw)
+    assert [v for _, name, v in page.attributes if name == "href" and not v.startswith("#")] == []
+
+
+def test_hostile_text_is_only_text() -> None:
+    """In every field that a bot, a model, a customer or a data set fills, ids included."""
+    assert_inert(XSS)
+    assert "{{ 7*7 }}{% raw %}javascript:alert(1)&amp;lt;b&amp;gt;" in rendered(hostile(XSS))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.text(
+        alphabet=st.one_of(st.sampled_from("<>&\"'/={}%`-!\x00\x1b\r\n"), st.characters(codec="utf-8")),
+        max_size=60,
+    )
+)
+def test_no_text_of_a_run_changes_the_page(text: str) -> None:
+    """Whatever is said, it adds no tag and no attribute."""
+    assert_inert(f"x{text}x")
+
+
+def test_very_long_texts_are_cut_with_a_note() -> None:
+    """An answer of a megabyte is for the run file; the page says how much is left out."""
+    page = rendered(hostile("長" * (LONGEST + 1000)), "en")
+
+    assert "… (1,000 more characters are in the run file)" in page
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"conversations": (), "scores": ()},
+        {"scores": ()},
+        {"personas": (), "spending": {}},
+        {"run": rehearsed(settings={}, versions={}, prompts={}, models={}, status="running").run},
+        {"run": rehearsed(settings={"greeting": "ようこそ"}).run},
+    ],
+)
+def test_incomplete_runs_can_be_painted(change: dict[str, object]) -> None:
+    """Nothing graded, nothing held, settings of another version: a page all the same."""
+    page = Page(rendered(rehearsed().model_copy(update=change)))
+
+    assert page.open == []
+    assert "リハーサルの結果" in page.text
+
+
+def test_a_thousand_conversations_are_painted_quickly_and_small() -> None:
+    """3,000 turns with all grades and passages: under 3 seconds, under 8 MB."""
+    results = large(1000)
+    summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
+    gate = decide(summary, 0.9, 0.05)
+    began = time.process_time()
+    page = render(results, summary, gate, "ja")
+
+    assert time.process_time() - began < 3
+    assert len(page.encode()) < 8_000_000
+    assert page.count('class="talk"') == 1000

@@ -1,0 +1,110 @@
+"""What readers are told before they rely on the figures."""
+
+import pytest
+
+from simulator.analysis.figures import Summary
+from simulator.analysis.gate import decide
+from simulator.analysis.summary import summarise
+from simulator.reports.notes import goal, notes, points, short_of, verdict
+from simulator.reports.words import Words
+from simulator.types import RedRules, Results, Spending
+from tests.rehearsed import JUDGES, rehearsed
+
+
+def figures(results: Results | None = None) -> Summary:
+    """The summary of a run."""
+    return summarise(results or rehearsed("en"), rules=RedRules(), judges=JUDGES, seed=42)
+
+
+@pytest.mark.parametrize(
+    ("value", "against", "shown"),
+    [
+        (None, None, "–"),
+        (0.7, None, "70"),
+        (0.725, None, "73"),
+        (1.0, 0.9, "100"),
+        (0.8996, 0.9, "89.96"),
+        (0.896, 0.9, "89.6"),
+        (0.9, 0.9, "90"),
+        (0.71, 0.9, "71"),
+    ],
+)
+def test_points_round_half_up_and_never_look_like_a_target_that_was_missed(
+    value: float | None, against: float | None, shown: str
+) -> None:
+    """89.96 of 90 is not shown as 90."""
+    assert points(value, against=against) == shown
+
+
+def test_distances_fit_the_figures_beside_them() -> None:
+    """What is shown adds up."""
+    assert short_of(0.71, 0.9) == "19"
+    assert short_of(0.8996, 0.9) == "0.04"
+    assert (goal(0.9), goal(0.905)) == ("90", "90.5")
+
+
+@pytest.mark.parametrize(
+    ("target", "score", "said"),
+    [
+        (None, 0.7, "No target was set"),
+        (0.65, 0.7, "Target 65 reached"),
+        (0.9, 0.7, "Target 90 missed by 20"),
+        (0.9, None, "Target 90: cannot be decided"),
+    ],
+)
+def test_the_verdict_is_one_phrase(target: float | None, score: float | None, said: str) -> None:
+    """Reached, missed, undecided or no target."""
+    summary = figures().model_copy(update={"score": score})
+
+    assert verdict(decide(summary, target, 1), summary.score, Words("en")) == said
+
+
+def test_notes_name_everything_that_is_missing_alarms_first() -> None:
+    """Timeouts, failed and skipped grades, lost conversations and rewritten messages."""
+    summary = figures()
+    found = notes(summary, decide(summary, 0.9, 0.05), Words("en"))
+
+    assert [note.text for note in found] == [
+        "1 of 14 messages of the simulated customer failed (7.1 %); 5 % are tolerated.",
+        "The bot gave no answer in 1 of 13 turns (timeout 1); these get the lowest grade by rule.",
+        "Fluency: 1 of 13 grades failed and are not part of the mean (malformed 1).",
+        "Conversations cut short because the simulated customer failed: 1.",
+        "Similarity (6/13), Cosine (6/13): turns without a reference or passages were skipped.",
+        "Messages of the simulated customer that were rewritten before the bot saw them:"
+        " 1 of 13 (repetition 1, other language 1).",
+    ]
+    assert [note.alarm for note in found] == [True, True, True, True, False, False]
+
+
+def test_a_target_that_the_interval_does_not_support_is_said() -> None:
+    """On the scale to 100, as the rest of the page."""
+    summary = figures()
+    first, *_ = notes(summary, decide(summary, 0.65, 1), Words("en"))
+
+    assert (
+        first.text
+        == "70 reaches the target 65, but the 95 % interval begins at 51: more questions would settle it."
+    )
+
+
+def test_mixed_rubrics_are_said() -> None:
+    """A mean over grades of two rubrics is to be taken with care."""
+    results = rehearsed("en")
+    scores = (results.scores[0].model_copy(update={"rubric": "another"}), *results.scores[1:])
+    summary = figures(results.model_copy(update={"scores": scores}))
+    said = [note.text for note in notes(summary, decide(summary, None, 1), Words("en"))]
+
+    assert "Overall: grades of 2 different rubrics are mixed; take the mean with care." in said
+
+
+def test_a_clean_run_has_no_notes() -> None:
+    """Nothing is said when nothing is missing."""
+    results = rehearsed("en")
+    clean = results.conversations[0]
+    scores = tuple(s for s in results.scores if s.conversation == clean.id and s.judge == "turn")
+    run = results.model_copy(
+        update={"conversations": (clean,), "planned": 1, "scores": scores, "spending": {"judge": Spending()}}
+    )
+    summary = summarise(run, rules=RedRules(), judges=("turn",), seed=1)
+
+    assert notes(summary, decide(summary, None, 0.05), Words("en")) == ()

@@ -1,0 +1,108 @@
+"""A run as tables of cells."""
+
+import json
+
+from simulator.analysis.figures import Summary
+from simulator.analysis.summary import summarise
+from simulator.reports.table import Table, conversations_table, money, personas_table, rules_text, usage_table
+from simulator.reports.words import Words
+from simulator.types import RedRules, Results
+from tests.golden_files import compare
+from tests.rehearsed import JUDGES, hostile, rehearsed
+
+
+def figures(results: Results) -> Summary:
+    """The summary of a run."""
+    return summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
+
+
+def as_text(*tables: Table) -> str:
+    """Tables as readable JSON, without what is empty."""
+    shown = [
+        {
+            "name": table.name,
+            "columns": table.columns,
+            "rows": [[cell.model_dump(exclude_defaults=True) for cell in row] for row in table.rows],
+        }
+        for table in tables
+    ]
+    return json.dumps(shown, ensure_ascii=False, indent=1) + "\n"
+
+
+def test_tables_look_as_they_are_meant_to() -> None:
+    """Conversations, personas and usage, in Japanese and English."""
+    for language in ("ja", "en"):
+        results = rehearsed(language)
+        summary = figures(results)
+        tables = (
+            conversations_table(results, summary, language),
+            personas_table(summary, language),
+            usage_table(summary, language),
+        )
+        compare(f"report_tables_{language}.json", as_text(*tables))
+
+
+def test_every_row_is_as_wide_as_the_heading() -> None:
+    """Short conversations are filled up; three columns per turn."""
+    results = rehearsed()
+    table = conversations_table(results, figures(results), "ja")
+
+    assert {len(row) for row in table.rows} == {len(table.columns)} == {6 + 3 * 3}
+
+
+def test_every_red_turn_has_a_red_cell_that_says_so_in_words() -> None:
+    """As many red checks as red turns; the mark and its reason are text."""
+    results = rehearsed("en")
+    summary = figures(results)
+    table = conversations_table(results, summary, "en")
+    checks = [row[at] for row in table.rows for at in (8, 11, 14)]
+    red = [cell for cell in checks if cell.red]
+
+    assert len(red) == summary.red
+    assert all("▲" in cell.text and cell.note for cell in red)
+    assert not any("▲" in cell.text for cell in checks if not cell.red)
+
+
+def test_scores_are_exact_numbers_from_0_to_1() -> None:
+    """Sinks may format them; nothing is rounded away."""
+    results = rehearsed()
+    summary = figures(results)
+    row = conversations_table(results, summary, "ja").rows[1]
+
+    assert row[3].number == summary.conversation_scores["angry/cancel-03-ja#0"]
+    assert row[3].text == "53"
+
+
+def test_a_run_of_nothing_has_empty_tables() -> None:
+    """No rows, the fixed columns, no crash."""
+    empty = rehearsed().model_copy(update={"conversations": (), "scores": (), "spending": {}})
+    summary = figures(empty)
+
+    assert conversations_table(empty, summary, "en").rows == ()
+    assert len(conversations_table(empty, summary, "en").columns) == 6
+    assert usage_table(summary, "en").rows == ()
+    assert personas_table(summary, "en").rows[0][1].text == "–"
+
+
+def test_cells_hold_no_control_codes() -> None:
+    """Sinks get clean text, whoever wrote it."""
+    results = hostile("a\x1b[31m\x00\x07b")
+    summary = summarise(results, rules=RedRules(), judges=("turn",), seed=1)
+    tables = (conversations_table(results, summary, "en"), personas_table(summary, "en"))
+
+    shown = as_text(*tables)
+
+    assert "\\u00" not in shown
+    assert '"ab"' in shown
+
+
+def test_money_and_rules_read_well() -> None:
+    """Small amounts keep their digits, unknown ones say so, rules name their limits."""
+    words = Words("en")
+
+    assert [money(amount, words) for amount in (0.0, 0.0123, 12.3)] == ["0.00", "0.0123", "12.30"]
+    assert money(None, words).startswith("unknown")
+    assert rules_text(RedRules(groundedness=None), words) == (
+        "Low grade < 70, Not in the passages off, Incorrect <= 2,"
+        " Unsupported claim < 100, Facts do not match < 100"
+    )

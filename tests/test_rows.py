@@ -1,0 +1,106 @@
+"""Rows come with the line they begin on, whatever the file's kind and delimiter."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pydantic import JsonValue
+
+from simulator.case_columns import has_question
+from simulator.errors import CaseFileError
+from simulator.rows import Row, read_rows
+
+TEXT = st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=5)
+JSON: st.SearchStrategy[JsonValue] = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**9), 10**9) | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=8,
+)
+RECORDS = st.lists(
+    st.dictionaries(st.sampled_from(["question", "質問", "x"]), JSON, min_size=1), min_size=1, max_size=4
+)
+SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+
+
+def rows_of(folder: Path, text: str, name: str) -> list[Row]:
+    """The rows of a file with this text."""
+    path = folder / name
+    path.write_text(text, encoding="utf-8", newline="")
+    return list(read_rows(path, has_question))
+
+
+@given(records=RECORDS, escaped=st.booleans())
+@SAME_FOLDER
+def test_json_shapes_are_the_same_rows(
+    tmp_path: Path, records: list[dict[str, JsonValue]], escaped: bool
+) -> None:
+    """JSONL, a JSON list and an indented JSON list give the same objects."""
+    written = [json.dumps(record, ensure_ascii=escaped) for record in records]
+
+    by_line = rows_of(tmp_path, "\n".join(written), "a.jsonl")
+    as_list = rows_of(tmp_path, f"[{', '.join(written)}]", "a.json")
+    indented = rows_of(tmp_path, json.dumps(records, ensure_ascii=escaped, indent=1), "b.json")
+
+    assert [row.values for row in by_line] == records
+    assert [row.values for row in as_list] == records
+    assert [row.values for row in indented] == records
+    assert [row.line for row in by_line] == list(range(1, len(records) + 1))
+
+
+@pytest.mark.parametrize(
+    ("name", "delimiter"),
+    [("a.csv", ","), ("a.csv", ";"), ("a.csv", "\t"), ("a.tsv", "\t"), ("a.txt", "\t"), ("a.tsv", ",")],
+)
+def test_delimiters(tmp_path: Path, name: str, delimiter: str) -> None:
+    """The delimiter is the one that makes sense of the header."""
+    text = f'番号{delimiter}質問\n1{delimiter}"a,b;c"\n'
+
+    assert rows_of(tmp_path, text, name) == [Row(2, {"番号": "1", "質問": "a,b;c"}, cells=True)]
+
+
+def test_table_lines_are_those_of_an_editor(tmp_path: Path) -> None:
+    """A row after blank lines and after a cell with line breaks is named by its own first line."""
+    rows = rows_of(tmp_path, '\n質問,x\n"一\n二\n三",1\n,\n\n四,2\n', "a.csv")
+
+    assert [(row.line, row.values["質問"]) for row in rows] == [(3, "一\n二\n三"), (8, "四")]
+
+
+def test_long_cells(tmp_path: Path) -> None:
+    """A cell longer than the csv module's own limit is read."""
+    rows = rows_of(tmp_path, "question\n" + "あ" * 200_000, "a.csv")
+
+    assert len(str(rows[0].values["question"])) == 200_000
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.csv", 'question\n"open\nnever closed\n', "line 2: not a readable table row"),
+        ("a.csv", "question,x\na,b\nyes, but no,1\n", "line 3: 3 cells under 2 column names"),
+        ("a.csv", "質問,質問\na,b\n", "line 1: the column '質問' is there twice"),
+        ("a.jsonl", '{"question": "a"}\n{"question": "b"\n', "line 2: not valid JSON"),
+        ("a.jsonl", '{"question": "a"}\n"b"\n', "line 2: not an object"),
+        ("a.jsonl", '{"question": "\\ud83d"}', "line 1: a text holds"),
+        ("a.jsonl", '{"question": "a\\u0000"}', "line 1: a text holds"),
+        ("a.jsonl", '{"question": ' + "9" * 5000 + "}", "line 1: a number with too many digits"),
+        ("a.jsonl", '{"question": ' + "[" * 100_000, "line 1: nested too deeply"),
+        ("a.json", '[{"question": "a"}\n{"question": "b"}]', "line 1: a comma is missing"),
+        ("a.json", '[\n{"question": "a"},\n', "the list is not closed"),
+        ("a.xlsx", "x", "'.xlsx' is not a known kind of data file; save it as CSV"),
+        ("cases", "x", "'cases' is not a known kind"),
+    ],
+)
+def test_broken_files(tmp_path: Path, name: str, text: str, message: str) -> None:
+    """What is wrong is named with its line, in one line."""
+    with pytest.raises(CaseFileError) as caught:
+        rows_of(tmp_path, text, name)
+
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_nan_is_missing(tmp_path: Path) -> None:
+    """NaN, which data frames write for a missing value, is read as null."""
+    assert rows_of(tmp_path, '{"question": "a", "reference": NaN}', "a.jsonl")[0].values["reference"] is None

@@ -1,0 +1,182 @@
+"""Files are read whatever they were saved with, or refused with one line that says what to do."""
+
+import gzip
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from simulator.errors import CaseFileError, InputError
+from simulator.textfiles import language_of, lines, plain_suffix, read_text
+
+SAMPLE = "番号,質問\n1,髙橋①㈱の領収書は～いつ届きますか\n2,ﾊﾟｽﾜｰﾄﾞを忘れた\n"
+# What CP932 can write and read back; NUL is refused, CR becomes LF.
+STRAY = "\0\r\x80\uf8f0\uf8f1\uf8f2\uf8f3"
+CP932_TEXT = st.text(st.characters(codec="cp932", exclude_characters="¢£¬‖−〜" + STRAY), min_size=1)
+ANY_TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0\r\ufeff"), min_size=1)
+SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+
+
+def saved(folder: Path, data: bytes, name: str = "cases.csv") -> Path:
+    """The path of a new file with these bytes."""
+    path = folder / name
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp932", "utf-16"])
+def test_encodings_of_japanese_offices(tmp_path: Path, encoding: str) -> None:
+    """The same text comes out of every encoding that Excel and editors write."""
+    assert read_text(saved(tmp_path, SAMPLE.encode(encoding))) == SAMPLE
+
+
+@pytest.mark.parametrize("mark", [b"\xff\xfe", b"\xfe\xff"])
+def test_utf16_byte_orders(tmp_path: Path, mark: bytes) -> None:
+    """The byte order mark decides the byte order of UTF-16."""
+    order = "utf-16-le" if mark == b"\xff\xfe" else "utf-16-be"
+
+    assert read_text(saved(tmp_path, mark + SAMPLE.encode(order))) == SAMPLE
+
+
+@given(text=ANY_TEXT)
+@SAME_FOLDER
+def test_any_unicode_text_survives(tmp_path: Path, text: str) -> None:
+    """UTF-8, with or without BOM, gzipped or not, gives back every character."""
+    for encoding in ("utf-8", "utf-8-sig"):
+        data = text.encode(encoding)
+
+        assert read_text(saved(tmp_path, data), may_be_empty=True) == text
+        assert read_text(saved(tmp_path, gzip.compress(data), "cases.csv.gz"), may_be_empty=True) == text
+
+
+@given(text=CP932_TEXT)
+@SAME_FOLDER
+def test_cp932_text_survives_in_a_japanese_file(tmp_path: Path, text: str) -> None:
+    """Below a Japanese header, whatever CP932 can write comes back."""
+    text = "番号,質問,正解\n" + text
+
+    assert read_text(saved(tmp_path, text.encode("cp932"))) == text
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
+def test_line_ends(tmp_path: Path, ends: str) -> None:
+    r"""Windows, Unix and old Mac line ends all become \n."""
+    assert read_text(saved(tmp_path, SAMPLE.replace("\n", ends).encode())) == SAMPLE
+
+
+def test_undecodable_byte_names_its_line(tmp_path: Path) -> None:
+    """One bad byte on line 3 of a CP932 file is reported on line 3, with what to do."""
+    data = "質問\n料金は\n解約".encode("cp932") + b"\xff\n"
+
+    with pytest.raises(CaseFileError, match=r"cases\.csv, line 3: neither UTF-8 nor CP932.*save it as UTF-8"):
+        read_text(saved(tmp_path, data))
+
+
+@pytest.mark.parametrize("text", ["id,question\n1,I don’t know “why”\n", "id,question\n1,Où est le café?\n"])
+def test_western_encoding_is_not_taken_for_japanese(tmp_path: Path, text: str) -> None:
+    """A cp1252 file is refused: CP932 would turn its quotation marks into kanji."""
+    with pytest.raises(CaseFileError, match="save it as UTF-8"):
+        read_text(saved(tmp_path, text.encode("cp1252")))
+
+
+def test_euc_jp_is_not_taken_for_half_width_kana(tmp_path: Path) -> None:
+    """An EUC-JP file is refused: CP932 would turn it into half-width kana."""
+    with pytest.raises(CaseFileError, match="save it as UTF-8"):
+        read_text(saved(tmp_path, "質問\nルーターの設定方法を教えてください\n".encode("euc_jp")))
+
+
+@pytest.mark.parametrize("text", ["①㈱髙～", "ｱｲｳｴｵ", "質問", "10～20", "×"])
+def test_short_cp932_files(tmp_path: Path, text: str) -> None:
+    """A few characters of CP932 are enough to be read as Japanese."""
+    assert read_text(saved(tmp_path, text.encode("cp932"))) == text
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "empty"),
+        (b"\xef\xbb\xbf\r\n ", "empty"),
+        (b"question\r\nwhy\0\n", "line 2: a NUL byte.*save it as UTF-8"),
+        ("質問".encode("utf-16-le"), "UTF-8"),
+        (b"PK\x03\x04rest", "Excel.*CSV"),
+        (b"\xff\xfea", "save it as UTF-8"),
+    ],
+)
+def test_what_is_no_text(tmp_path: Path, data: bytes, message: str) -> None:
+    """Files without text are one line that names the file and what is wrong."""
+    with pytest.raises(CaseFileError, match=message) as caught:
+        read_text(saved(tmp_path, data))
+
+    assert str(tmp_path / "cases.csv") in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_file_and_folder(tmp_path: Path) -> None:
+    """A missing file and a folder are told apart."""
+    with pytest.raises(InputError, match="no such file"):
+        read_text(tmp_path / "none.csv")
+    with pytest.raises(InputError, match="this is a folder"):
+        read_text(tmp_path)
+    with pytest.raises(InputError, match="cannot be read"):
+        read_text("a\0b.csv")
+
+
+def test_gzip_is_bounded(tmp_path: Path) -> None:
+    """A small file that unpacks to hundreds of megabytes is refused before it fills the memory."""
+    path = saved(tmp_path, gzip.compress(b"a" * (1 << 27)), "bomb.jsonl.gz")
+
+    with pytest.raises(CaseFileError, match=r"larger than .* bytes when unpacked"):
+        read_text(path)
+
+
+def test_size_limit(tmp_path: Path) -> None:
+    """The limit counts content bytes: at the limit is fine, one more is not."""
+    path = saved(tmp_path, b"12345")
+
+    assert read_text(path, most_bytes=5) == "12345"
+    with pytest.raises(CaseFileError, match="larger than 4 bytes; split"):
+        read_text(path, most_bytes=4)
+
+
+@pytest.mark.parametrize(
+    "cut", [b"not gzip", gzip.compress(b"question\n" * 99)[:-9], b"\x1f\x8b\x08\x00", b""]
+)
+def test_broken_gzip(tmp_path: Path, cut: bytes) -> None:
+    """A cut-off or mislabelled .gz is one line."""
+    with pytest.raises(CaseFileError, match=r"gzip|empty"):
+        read_text(saved(tmp_path, cut, "a.csv.gz"))
+
+
+@given(text=ANY_TEXT)
+def test_lines_add_up(text: str) -> None:
+    """Lines end at line feeds only and lose nothing."""
+    assert "".join(lines(text)) == text
+    assert all(re.fullmatch(r"[^\n]*\n|[^\n]+", line) for line in lines(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("料金は?", "ja"),
+        ("WiFiが遅い", "ja"),
+        ("ﾙｰﾀｰ", "ja"),
+        ("How much?", "en"),
+        ("café 10€", "en"),
+        ("?", "en"),
+    ],
+)
+def test_language_of(text: str, language: str) -> None:
+    """Kana or kanji make a text Japanese."""
+    assert language_of(text) == language
+
+
+def test_plain_suffix() -> None:
+    """The kind of a file is what was gzipped."""
+    assert [plain_suffix(Path(name)) for name in ("a.JSONL.gz", "a.csv", "b.gz", "c")] == [
+        ".jsonl",
+        ".csv",
+        "",
+        "",
+    ]
