@@ -1,0 +1,1 @@
+"""What is fast and what is right; each figure is reprinted by one command."""
