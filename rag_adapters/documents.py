@@ -49,8 +49,8 @@ def _fields(document: Any) -> Mapping[str, Any]:
         msg = f"a passage must be a text, a mapping or a document, not {type(document).__name__}"
         raise RagFailure("malformed", msg)
     metadata = own.pop("metadata", None)
-    own = {key: value for key, value in own.items() if value is not None}
-    return {**metadata, **own} if isinstance(metadata, Mapping) else own
+    layers = (metadata if isinstance(metadata, Mapping) else {}, own)
+    return {key: value for layer in layers for key, value in layer.items() if value is not None}
 
 
 def _from_fields(fields: Mapping[str, Any], number: int) -> Passage:

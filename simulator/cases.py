@@ -5,13 +5,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
-from simulator.case_columns import COLUMNS, columns_by_field, field_of, has_question, is_extra
-from simulator.case_turns import from_turns
-from simulator.case_values import READERS, Cell, answerability_tags
+from simulator.files.columns import COLUMNS, columns_by_field, field_of, has_question, is_extra
+from simulator.files.turns import from_turns
+from simulator.files.values import READERS, Cell, answerability_tags
 from simulator.errors import CaseFileError
-from simulator.quoting import shown
-from simulator.rows import Row, fault, read_rows
-from simulator.textfiles import language_of
+from simulator.files.quoting import shown
+from simulator.files.rows import Row, fault, read_rows
+from simulator.files.text import language_of
 from simulator.types import Case, Language
 
 

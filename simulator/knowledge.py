@@ -7,14 +7,14 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from simulator.case_columns import is_empty, normalised
-from simulator.chunks import Document, chunks, document
+from simulator.files.columns import is_empty, normalised
+from simulator.files.chunks import Document, chunks, document
 from simulator.errors import InputError
-from simulator.quoting import shown
-from simulator.rows import Row, fault, read_rows
-from simulator.textfiles import plain_suffix, read_text
+from simulator.files.quoting import shown
+from simulator.files.rows import Row, fault, read_rows
+from simulator.files.text import plain_suffix, read_text
 from simulator.types import Passage
-from simulator.webpages import web_page
+from simulator.files.webpages import web_page
 
 _DOCUMENTS: Mapping[str, Callable[[str], Document]] = {
     **dict.fromkeys((".md", ".markdown", ".mdx", ".txt", ".text", ".rst"), document),

@@ -33,7 +33,7 @@ STAND_INS: dict[str, Callable[[Reading], Verdict]] = {
 
 # The share of the reference that has to be said (0..1): to be of use, to content a customer, and to content
 # one of little patience at the first try.
-OF_USE, CONTENTING, FULLY = 0.28, 0.55, 0.8
+OF_USE, CONTENTING, FULLY = 0.2, 0.55, 0.8
 LITTLE_PATIENCE = 2
 # How many answers a customer puts together.
 REMEMBERED = 5

@@ -35,6 +35,7 @@ class Chunk:
         ([("a", 0.25)], (Passage(id="1", text="a", score=0.25),)),
         ([("a", np.float32(0.25))], (Passage(id="1", text="a", score=0.25),)),
         ([{"text": "a", "score": float("nan")}], (Passage(id="1", text="a"),)),
+        ([Chunk("a", {"source": None, "title": "T"})], (Passage(id="T", text="a", source="T"),)),
         ([Chunk("a", {"source": "s.md"})], (Passage(id="s.md", text="a", source="s.md"),)),
     ],
 )

@@ -69,6 +69,16 @@ async def test_passages_with_keys_of_their_own(server: BotServer, passages: str)
     assert answer.passages == (Passage(id="7", text="本文"),)
 
 
+@pytest.mark.parametrize("sources", [["料金表"], "料金表", {"id": "1", "text": "料金表"}])
+async def test_passages_may_be_texts_or_a_single_one(server: BotServer, sources: Any) -> None:
+    """Whatever plainly means one passage is one."""
+    server.behaviour = lambda _: {"reply": "a", "sources": sources}
+
+    answer = await asked(server, answer="reply", passages="sources")
+
+    assert answer.passages == (Passage(id="1", text="料金表"),)
+
+
 async def test_an_answer_without_passages_is_an_answer(server: BotServer) -> None:
     """Small talk rests on nothing: the path of the passages may lead nowhere."""
     server.behaviour = lambda _: {"data": {"reply": "こんにちは"}}

@@ -12,6 +12,8 @@ REPLY = {
     "data": {"reply": "はい", "sources": [{"text": "a"}, {"text": "b"}, {"image": "c"}]},
     "choices": [{"message": {"content": "yes"}}],
     "0": "zero",
+    "size": 3,
+    "none": None,
 }
 
 
@@ -36,10 +38,12 @@ def test_a_path_leads_to_its_value(path: str, expected: Any) -> None:
 @pytest.mark.parametrize(
     ("path", "said"),
     [
-        ("reply", "no 'reply' in the reply, which has the keys data, choices, 0"),
+        ("reply", "no 'reply' in the reply, which has the keys data, choices, 0, size, none"),
         ("data.answer", "no 'answer' in data, which has the keys reply, sources"),
         ("choices.1", "no '1' in choices, which is a list of 1"),
         ("data.reply.text", "no 'text' in data.reply, which is a text"),
+        ("size.unit", "no 'unit' in size, which is a number or a truth value"),
+        ("none.text", "no 'text' in none, which is null"),
         ("data[*]", r"no list in data, which has the keys reply, sources"),
         ("data.sources[*].title", r"no 'title' in data.sources.\*, which has the keys text"),
     ],

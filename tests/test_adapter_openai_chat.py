@@ -217,6 +217,28 @@ async def test_a_stream_that_breaks_off_is_an_error() -> None:
     assert caught.value.failure.kind == "error"
 
 
+async def test_an_error_within_a_stream_is_an_error() -> None:
+    """Some endpoints notice too late for a status."""
+    body = b'data: 1\n\ndata: {"error": {"message": "out of memory"}}\n\n'
+    async with OpenAIServer(
+        lambda _: Reply(body=body, headers={"content-type": "text/event-stream"})
+    ) as server:
+        with pytest.raises(RagFailure, match="out of memory") as caught:
+            await asked(server, stream=True)
+
+    assert caught.value.failure.kind == "error"
+
+
+async def test_one_client_serves_all_questions() -> None:
+    """It is made once, for making one is slow."""
+    async with OpenAIServer() as server:
+        rag = connect(url=server.url, model="fake-chat")
+        await asyncio.gather(*(rag(QUERY) for _ in range(20)))
+        await rag.aclose()
+
+    assert server.counts["chat"] == 20
+
+
 async def test_a_closed_port_is_unreachable(unused_tcp_port: int) -> None:
     """The message names host and port."""
     rag = connect(url=f"http://127.0.0.1:{unused_tcp_port}/v1", model="m")

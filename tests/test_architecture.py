@@ -12,10 +12,10 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS = (
     ("types", "errors", "settings"),
     (
-        "llm", "cache", "prompts", "store", "cases", "replies", "limits", "spending", "endpoints", "textfiles", "rows",
-        "case_columns", "case_turns", "case_values", "knowledge", "chunks", "webpages", "lexical",
+        "llm", "cache", "prompts", "store", "cases", "knowledge", "files", "replies", "limits", "spending",
+        "endpoints", "lexical", "counting",
     ),
-    ("conversation", "users", "judging", "find", "guard", "rubrics", "offline", "refusals", "segments"),
+    ("conversation", "users", "judging", "find", "guard", "rubrics", "offline"),
     ("plan", "stage", "experiment", "forecast", "analysis", "reports"),
     ("commands",),
 )  # fmt: skip

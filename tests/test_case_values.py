@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from simulator.case_columns import COLUMNS
+from simulator.files.columns import COLUMNS
 from simulator.cases import read_cases
 from simulator.errors import CaseFileError
 from simulator.types import Facts, Message

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from simulator.case_columns import COLUMNS, field_of, normalised
+from simulator.files.columns import COLUMNS, field_of, normalised
 from simulator.cases import read_cases, select, unused_columns
 from simulator.errors import CaseFileError
 from simulator.types import Case, Facts, Message

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-from simulator.counting.dialogue_acts import claims, is_refusal, parts
+from simulator.counting.dialogue_acts import claims, is_handover, is_refusal, parts
 from simulator.counting.polarity import Clause, contradicts, stated
 from simulator.counting.quantities import Quantity, quantities, unmatched
 from simulator.counting.segments import clauses, normalise, sentences
@@ -13,10 +13,13 @@ from simulator.types import Language
 
 # What is left of a sentence's support when all its numbers are missing, or all of it is contradicted.
 MISSING_NUMBER, CONTRADICTED = 0.5, 0.5
-# Against a reference both weigh more: the figure and the yes or no are what was asked for.
-WRONG_NUMBER, WRONG_SIDE = 0.4, 0.3
+# What is left of the agreement with a reference: another figure or the opposite is wrong, a figure left out
+# is only incomplete.
+WRONG_NUMBER, WRONG_SIDE, LEFT_OUT = 0.35, 0.3, 0.8
 # An answer may say more than its reference; what it leaves out counts nine times as much.
 RECALL = 0.9
+# Clauses of less content than this are not reported as left out.
+WORTH_SAYING = 3
 
 
 class Finding(NamedTuple):
@@ -62,12 +65,17 @@ class Support(NamedTuple):
 
 
 class Agreement(NamedTuple):
-    """How far an answer says what a reference says: `score` 0..1, and what differs."""
+    """How far an answer says what a reference says: `score` and `recall` 0..1, and what differs.
+
+    `missing` are clauses and `numbers` amounts of the reference, `instead` the amounts in the same units
+    that the answer gives and the reference does not, `contradicted` clauses with the opposite sense.
+    """
 
     score: float
     recall: float
     missing: tuple[str, ...] = ()
-    numbers: tuple[Quantity, ...] = ()
+    numbers: tuple[str, ...] = ()
+    instead: tuple[str, ...] = ()
     contradicted: tuple[str, ...] = ()
 
 
@@ -90,26 +98,25 @@ def support(answer: str, passages: tuple[str, ...], language: Language, asked: s
 @lru_cache(maxsize=4096)
 def agreement(answer: str, reference: str, language: Language) -> Agreement:
     """How far an answer says what a reference says, without regard to order and to what it says beside."""
-    if is_refusal(answer, language) != is_refusal(reference, language):
-        return Agreement(0.1, 0.0)
-    if is_refusal(answer, language):
-        return Agreement(1.0, 1.0)
+    outcomes = {_outcome(answer, language), _outcome(reference, language)}
+    if outcomes != {"answer"}:
+        score = 1.0 if len(outcomes) == 1 else 0.1 if "answer" in outcomes else 0.4
+        return Agreement(score, float(len(outcomes) == 1))
     said, meant = _matter(answer, language), _matter(reference, language)
     wanted, given = topic_units(meant), topic_units(said)
     if not wanted:
         is_said = float(normalise(reference).strip() in normalise(answer))
         return Agreement(is_said, is_said)
     recall, precision = share(wanted, content_units(said)), share(given, content_units(meant))
-    amounts = _amounts(meant)
-    numbers = unmatched(amounts, quantities(said))
+    lacking = unmatched(_amounts(meant), quantities(said))
+    instead = _instead(lacking, unmatched(quantities(said), quantities(meant)))
     against = _denied(said, stated(meant)) or _denied(meant, stated(said))
     score = RECALL * recall + (1 - RECALL) * precision
-    if numbers:
-        score *= 1 - (1 - WRONG_NUMBER) * len(numbers) / len(amounts)
-    if against:
-        score *= WRONG_SIDE
-    missing = tuple(c for c in clauses_of(meant) if share(topic_units(c), content_units(said)) < 0.5)
-    return Agreement(score, recall, missing, tuple(numbers), tuple(against))
+    score *= (WRONG_NUMBER if instead else LEFT_OUT if lacking else 1) * (WRONG_SIDE if against else 1)
+    left_out = tuple(clause for clause in clauses_of(meant) if _is_left_out(clause, said))
+    return Agreement(
+        score, recall, left_out, tuple(map(str, lacking)), tuple(map(str, instead)), tuple(against)
+    )
 
 
 def best_agreement(answer: str, references: Iterable[str], language: Language) -> Agreement:
@@ -143,6 +150,24 @@ def _finding(sentence: str, known: _Known) -> Finding:
     numbers = unmatched(quantities(sentence), known.numbers)
     against = _denied(sentence, known.clauses)
     return Finding(sentence, share(units, known.units), mass(units), tuple(map(str, numbers)), tuple(against))
+
+
+def _outcome(text: str, language: Language) -> str:
+    if not is_refusal(text, language):
+        return "answer"
+    return "handover" if is_handover(text, language) else "refusal"
+
+
+def _is_left_out(clause: str, said: str) -> bool:
+    """Whether most of a clause that says something is not said."""
+    units = topic_units(clause)
+    return mass(units) >= WORTH_SAYING and share(units, content_units(said)) < 0.5
+
+
+def _instead(lacking: Iterable[Quantity], others: Iterable[Quantity]) -> list[Quantity]:
+    """The other amounts that stand where a lacking one was expected: those in its unit."""
+    units = {quantity.unit for quantity in lacking} - {""}
+    return [quantity for quantity in others if quantity.unit in units]
 
 
 def _amounts(text: str) -> frozenset[Quantity]:

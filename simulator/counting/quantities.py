@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from simulator.counting.segments import normalise
+from simulator.types import Language
 
 _SCALES = {"千": 10**3, "万": 10**4, "億": 10**8, "thousand": 10**3, "million": 10**6, "billion": 10**9}
 _KANJI_DIGITS = {digit: value for value, digit in enumerate("〇一二三四五六七八九")}
@@ -45,6 +46,7 @@ _SPELLINGS = "|".join(
     re.escape(s) + (r"(?![a-z])" if s[-1].isascii() and s[-1].isalpha() else "")
     for s in sorted(_CANONICAL, key=len, reverse=True)
 )
+_ENGLISH = {unit: next(filter(str.isascii, spellings), unit) for unit, spellings in _UNITS.items()}
 _CURRENCY = {"¥": "円", "$": "$", "€": "€", "£": "£"}
 
 _PLAIN = r"\d+(?:,\d{3}(?!\d))*(?:\.\d+)?"
@@ -69,8 +71,12 @@ class Quantity(NamedTuple):
     value: str
     unit: str
 
-    def __str__(self) -> str:
-        return f"${self.value}" if self.unit == "$" else f"{self.value}{self.unit}"
+    def shown(self, language: Language) -> str:
+        """The number as people of that language write it: 22,000円, 22,000 yen, 9:00."""
+        value = f"{Decimal(self.value):,}" if self.unit in {"円", "$"} else self.value
+        if self.unit in _CURRENCY.values() and self.unit != "円":
+            return f"{self.unit}{value}"
+        return value + (self.unit if language == "ja" else f" {_ENGLISH.get(self.unit, self.unit)}".rstrip())
 
 
 @lru_cache(maxsize=8192)

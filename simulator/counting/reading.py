@@ -7,7 +7,6 @@ from typing import Literal
 from simulator.counting.dialogue_acts import apologises, is_handover, is_refusal, parts
 from simulator.counting.evidence import Agreement, Support, best_agreement, coverage, support
 from simulator.counting.polarity import contradicts, stated
-from simulator.counting.quantities import quantities
 from simulator.counting.units import content_units, share
 from simulator.counting.wording import wording
 from simulator.types import Case, Exhibit, Language
@@ -148,10 +147,10 @@ class Reading:
         return bool(references) and all(is_refusal(text, self.language) for text in references)
 
     @cached_property
-    def has_other_numbers(self) -> bool:
-        """Whether it gives an amount in the unit of one that the reference has and it has not."""
-        wanted = {quantity.unit for quantity in self.agreement.numbers} - {""}
-        return any(quantity.unit in wanted for quantity in quantities(self.answer))
+    def evidence(self) -> Support:
+        """What this turn's passages and references together bear out: the rest is invented."""
+        known = (*self.passages, *self.exhibit.references)
+        return support(self.answer, known, self.language, self.exhibit.turn.user)
 
     @property
     def _units(self) -> Counter[str]:

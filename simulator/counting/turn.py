@@ -12,8 +12,9 @@ from simulator.counting.verdicts import (
     Verdict,
     differing,
     grade_of,
-    grounded_grade,
+    has_invention,
     lacking,
+    supported_grade,
 )
 from simulator.counting.wording import percent, quoted
 
@@ -25,6 +26,9 @@ WEIGHTS = {
     "correctness": 0.3,
     "coherence": 0.05,
 }
+# The most that Overall may be for a grade of completeness and of correctness.
+CAP_BY_COMPLETENESS = {1: 2, 2: 3, 3: 4, 4: 4, 5: 5}
+CAP_BY_CORRECTNESS = {1: 1, 2: 2, 3: 3, 4: 5, 5: 5}
 
 
 class Marks(NamedTuple):
@@ -72,7 +76,7 @@ def _comforting(reading: Reading) -> Marks:
     if reading.apologises and not reading.support.claims:
         return Marks(4, 3, 2, 5, 3, "complaint_no_handover")
     grade = 2 if reading.apologises else 1
-    return Marks(grade, grade, grade, grounded_grade(reading), grade, "complaint_ignored")
+    return Marks(grade, grade, grade, supported_grade(reading.support), grade, "complaint_ignored")
 
 
 def _declining(reading: Reading) -> Marks:
@@ -90,47 +94,55 @@ def _declining(reading: Reading) -> Marks:
 def _answering(reading: Reading) -> Marks:
     """What can be answered is answered; declining or handing over instead leaves everything missing."""
     if reading.refused:
-        again = reading.already_answered
-        least = (
-            "needless_handover"
-            if reading.handed_over and reading.case.handover == "forbidden"
-            else "wrongly_refused"
-        )
-        return Marks(3, 3, 2 if again or reading.has_contact else 1, 3, 3 if again else 2, least)
+        return _refusing(reading)
     if reading.only_asks:
         return Marks(4, 4, 2, 5, 3, "fair")
     relevant, correct = grade_of(reading.relevance, RELEVANT), _correctness(reading)
     complete = _completeness(reading, relevant)
-    most = min(5, 3 if complete <= 2 else 5, 2 if correct <= 2 or relevant == 1 or complete == 1 else 5)
-    if reading.case.handover == "required" and not reading.handed_over:
+    most = min(CAP_BY_COMPLETENESS[complete], CAP_BY_CORRECTNESS[correct], 2 if relevant == 1 else 5)
+    if reading.repeats and complete < 4:
         most = min(most, 3)
-    conclusion = ("poor", "poor", "poor", "fair", "good")[min(complete, correct, most) - 1]
+    if reading.case.handover == "required" and not reading.handed_over:
+        return Marks(max(relevant, complete), relevant, complete, correct, min(most, 3), "no_handover")
+    conclusion = ("poor", "poor", "fair", "fair", "good")[min(relevant, complete, correct) - 1]
     return Marks(max(relevant, complete), relevant, complete, correct, most, conclusion)
 
 
+def _refusing(reading: Reading) -> Marks:
+    """Declining what can be answered; less bad when an earlier turn has answered it already."""
+    again = reading.already_answered
+    needless = reading.handed_over and reading.case.handover == "forbidden"
+    complete = 2 if again or reading.has_contact else 1
+    return Marks(3, 3, complete, 3, 3 if again else 2, "needless_handover" if needless else "wrongly_refused")
+
+
 def _completeness(reading: Reading, relevant: int) -> int:
-    """How much of the turn's reference is said; without one, of the case's, or else of the question."""
+    """How much of the turn's reference is said.
+
+    A turn without one is judged half by the question and half by the case's references, if it has any.
+    """
     if reading.exhibit.references:
         return grade_of(reading.agreement.recall, AGREEING)
+    if not reading.known:
+        return relevant
     agreed = best_agreement(reading.answer, reading.known, reading.language)
-    return max(relevant, grade_of(agreed.recall, AGREEING) if reading.known else 1)
+    return (relevant + grade_of(agreed.recall, AGREEING)) // 2
 
 
 def _correctness(reading: Reading) -> int:
-    """Right by the reference, or else by the passages; what only the passages have is no error.
+    """Right by passages and reference together; with neither there is nothing to count but the language.
 
-    A figure of the reference that is missing where the answer gives another one is wrong: at most 2.
+    The opposite of the reference, or another amount where it has one, is wrong: 2. What agrees with it is
+    at least a 4, unless something beside it is invented.
     """
-    found, grounded = reading.agreement, grounded_grade(reading) if reading.passages else None
-    if reading.exhibit.references:
-        if found.contradicted:
-            return 1
-        if found.numbers and reading.has_other_numbers:
-            return 2
-        if found.score >= ANSWERED:
-            return 5 if found.score >= AGREEING[-1] else 4
-        return 2 if grounded is None else min(5, grounded)
-    return 4 if grounded is None else grounded
+    if not reading.passages and not reading.exhibit.references:
+        return 4
+    found, evidence = reading.agreement, reading.evidence
+    if found.contradicted or found.instead:
+        return 2
+    grade = supported_grade(evidence)
+    invents = bool(evidence.numbers) or has_invention(evidence)
+    return max(grade, 4) if found.score >= ANSWERED and not invents else grade
 
 
 def _coherence(reading: Reading) -> int:

@@ -18,14 +18,14 @@ from simulator.counting.segments import CJK, tokens
 CONTENT, HIRAGANA, STOP, PAIR = 1.0, 0.5, 0.2, 0.5
 
 _FUNCTION_WORDS = """
-    a about above after again all also am an and any are as at be because been before being below between both
-    but by can could did do does doing down during each few for from further had has have having he her here
-    hers him his how i if in into is it its itself just may me might more most must my no nor not now of off on
-    once one only or other our ours out over own please shall she should so some such than that the their theirs
-    them then there these they this those through to too under until up upon us very was we were what when where
-    which while who whom why will with would yes you your yours
-    it's i'm i'd i'll i've we're we've we'll you're you'll you've that's there's they're let's
-    don't doesn't didn't can't cannot couldn't won't wouldn't isn't aren't wasn't weren't shouldn't haven't hasn't
+    a about above after again all also am an and any are as at be because been before being below between
+    both but by can could did do does doing down during each few for from further had has have having he
+    her here hers him his how i if in into is it its itself just may me might more most must my no nor not
+    now of off on once one only or other our ours out over own please shall she should so some such than
+    that the their theirs them then there these they this those through to too under until up upon us very
+    was we were what when where which while who whom why will with would yes you your yours it's i'm i'd
+    i'll i've we're we've we'll you're you'll you've that's there's they're let's don't doesn't didn't
+    can't cannot couldn't won't wouldn't isn't aren't wasn't weren't shouldn't haven't hasn't
 """
 STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
 _CJK = re.compile(f"[{CJK}]")

@@ -6,14 +6,14 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from simulator.counting.disturbances import COSTS, disturbances
-from simulator.counting.evidence import Agreement
+from simulator.counting.evidence import Agreement, Support
 from simulator.counting.reading import Reading
 from simulator.counting.wording import percent, quoted
 
 # From which share on the grades 2, 3, 4 and 5 are given: chosen by eye on the bundled questions and on the
 # development halves of public sets, not fitted.
 GROUNDED = (0.25, 0.45, 0.62, 0.78)
-AGREEING = (0.12, 0.28, 0.45, 0.65)
+AGREEING = (0.1, 0.22, 0.42, 0.62)
 RELEVANT = (0.03, 0.1, 0.2, 0.35)
 # A claim of this much weight of which less than this share is found is invented, however good the rest is.
 SOME_LENGTH, INVENTED = 6, 0.3
@@ -34,25 +34,22 @@ def grade_of(share: float, limits: Sequence[float]) -> int:
     return 1 + sum(share >= limit for limit in limits)
 
 
-def grounded_grade(reading: Reading) -> int:
-    """How much of what the answer claims is in this turn's passages; 5 when it claims nothing.
+def supported_grade(support: Support) -> int:
+    """The grade of what is borne out of the claims; 5 when there are none.
 
-    A figure that no passage has, or an invented sentence, allows at most 3; a contradiction at most 2.
+    A figure that is found nowhere, or an invented sentence, allows at most 3; a contradiction at most 2.
     """
-    support = reading.support
-    if not support.claims:
-        return 5
-    if not reading.passages:
-        return 1
-    most = 2 if support.contradicted else 5
-    invented = any(claim.share < INVENTED and claim.weight >= SOME_LENGTH for claim in support.claims)
-    if support.numbers or invented:
-        most = min(most, 3)
+    most = 2 if support.contradicted else 3 if support.numbers or has_invention(support) else 5
     return min(most, grade_of(support.claimed, GROUNDED))
 
 
+def has_invention(support: Support) -> bool:
+    """Whether some claim of some length is hardly found at all."""
+    return any(claim.share < INVENTED and claim.weight >= SOME_LENGTH for claim in support.claims)
+
+
 def groundedness(reading: Reading) -> Verdict:
-    """How far the passages of this turn hold what the answer claims. Detail: the shares, and what is missing."""
+    """How far the passages of this turn hold what the answer claims; in detail the shares and what lacks."""
     support, say = reading.support, reading.say
     detail: dict[str, JsonValue] = {
         "score": round(support.score, 4),
@@ -61,13 +58,12 @@ def groundedness(reading: Reading) -> Verdict:
         "missing_numbers": list(support.numbers),
         "contradicted": list(support.contradicted),
     }
-    grade = grounded_grade(reading)
     if not support.claims:
-        return Verdict(grade, say("nothing_claimed"), detail)
+        return Verdict(5, say("nothing_claimed"), detail)
     if not reading.passages:
-        return Verdict(grade, say("nothing_found"), detail)
+        return Verdict(1, say("nothing_found"), detail)
     found = say("supported", share=percent(_found(reading)))
-    return Verdict(grade, say.together([found, *lacking(reading)]), detail)
+    return Verdict(supported_grade(support), say.together([found, *lacking(reading)]), detail)
 
 
 def lacking(reading: Reading) -> list[str]:
@@ -90,7 +86,7 @@ def similarity(reading: Reading) -> Verdict:
     detail: dict[str, JsonValue] = {
         "score": round(found.score, 4),
         "recall": round(found.recall, 4),
-        "missing_numbers": [str(number) for number in found.numbers],
+        "missing_numbers": list(found.numbers),
         "contradicted": list(found.contradicted),
     }
     grade = grade_of(found.score, AGREEING)
@@ -107,7 +103,7 @@ def differing(reading: Reading, found: Agreement) -> list[str]:
     if found.contradicted:
         said.append(say("opposite", quote=quoted(found.contradicted[0])))
     if found.numbers:
-        said.append(say("wrong_numbers", items=say.listed([str(number) for number in found.numbers])))
+        said.append(say("wrong_numbers", items=say.listed(found.numbers)))
     if found.missing:
         said.append(say("unsaid", quote=quoted(found.missing[0])))
     return said

@@ -3,7 +3,7 @@
 import re
 from html.parser import HTMLParser
 
-from simulator.chunks import Document
+from simulator.files.chunks import Document
 
 _UNREAD = frozenset({"script", "style", "noscript", "template", "svg"})
 _BLOCKS = frozenset(

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
-from simulator.case_columns import is_empty, one_per_line
-from simulator.quoting import shown
+from simulator.files.columns import is_empty, one_per_line
+from simulator.files.quoting import shown
 from simulator.types import Facts, Handover, Language, Message
 
 _YES = frozenset(

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator
 
 from pydantic import JsonValue
 
-from simulator.case_columns import columns_by_field
-from simulator.case_values import Cell, message, references, words
-from simulator.quoting import shown
+from simulator.files.columns import columns_by_field
+from simulator.files.values import Cell, message, references, words
+from simulator.files.quoting import shown
 
 Record = dict[str, JsonValue]
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from simulator.textfiles import language_of
+from simulator.files.text import language_of
 
 # Characters that an embedding model and a reader take in at once; a kana or kanji says about twice as much.
 LONGEST = {"ja": 600, "en": 1200}

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from simulator.errors import CaseFileError
-from simulator.quoting import shown
-from simulator.textfiles import lines, plain_suffix, read_text
+from simulator.files.quoting import shown
+from simulator.files.text import lines, plain_suffix, read_text
 
 TABLES = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
 RECORDS = frozenset({".jsonl", ".ndjson", ".json"})
