@@ -74,7 +74,7 @@ def quote(tag: str, text: str) -> str:
 
     What is quoted cannot hold its own hash, so it cannot close its quotation and speak to the model.
     """
-    code = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    code = hashlib.sha256(f"{tag}\0{text}".encode("utf-8", "surrogatepass")).hexdigest()[:12]
     return f"<{tag}-{code}>\n{text}\n</{tag}-{code}>"
 
 
