@@ -31,9 +31,8 @@ def main() -> None:
             environment=environment,
         )
         scaled = script.wall * CONVERSATIONS / SCRIPT_CONVERSATIONS
-        print(
-            f"plain script        {scaled:.0f} s   (measured {script.wall:.1f} s on {SCRIPT_CONVERSATIONS} of {CONVERSATIONS})"
-        )
+        measured = f"measured {script.wall:.1f} s on {SCRIPT_CONVERSATIONS} of {CONVERSATIONS}"
+        print(f"plain script        {scaled:.0f} s   ({measured})")
         for judging in ("combined", "separate"):
             done = rehearse(cases, url, judging)
             print(line(f"http, {judging}", done, scaled))

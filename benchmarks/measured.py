@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -53,7 +54,7 @@ def measure(arguments: Sequence[str], *, environment: Mapping[str, str] | None =
         )
 
 
-def _read(file: "tempfile._TemporaryFileWrapper[bytes]") -> str:
+def _read(file: IO[bytes]) -> str:
     file.seek(0)
     return file.read().decode("utf-8", "replace")
 

@@ -217,7 +217,7 @@ def _next(summary: Summary, gate: Gate, words: Words, page: str) -> Iterator[str
     if summary.finished < summary.planned or summary.status != "finished":
         yield words("next_resume", run=summary.run)
     elif summary.red:
-        yield words("next_diff", run=summary.run)
+        yield words("next_again")
     if gate.target is None:
         yield words("next_target")
     if summary.offline:
