@@ -7,7 +7,8 @@ from benchmarks.measured import ROOT, measure
 
 def main() -> None:
     """One run: 120 conversations of up to three turns, all judges, report included."""
-    arguments = [str(ROOT / "run.py"), "--offline", "--persona", "all", "--limit", "40", "--json"]
+    personas = "angry,calm,beginner"
+    arguments = [str(ROOT / "run.py"), "--offline", "--persona", personas, "--limit", "40", "--json"]
     bare = measure(["-c", "pass"])
     done = measure(arguments)
     result = json.loads(done.stdout)

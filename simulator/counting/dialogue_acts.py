@@ -55,7 +55,7 @@ class _Patterns:
         return "claim" if act == "courtesy" and _DIGIT.search(plain) else act
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=1024)
 def parts(text: str, language: Language) -> tuple[Part, ...]:
     """The parts of an answer in order; a text without any CJK character is read as English."""
     patterns = _patterns(_spoken(text, language))

@@ -20,11 +20,11 @@ COSTS = {
     "mixed": 1,
 }
 _LONGEST_SENTENCE = {"ja": 160, "en": 400}
-_REPEATED = re.compile(r"(\S{2,12}?)\1{2,}|\b(\w+)(?:\W+\2\b){2,}")
+_REPEATED = re.compile(r"(\S{2,20}?)\1{2,}|\b(\w+)(?:\W+\2\b){2,}")
 _RULED_LINE = re.compile(r"([-=_*~.・…。!?！？ー〜wｗ笑0-9])\1+")
-_GARBLED = re.compile("\ufffd|[ÃÂâã][\u0080-\u00bf€™œ]|(?:縺|繧|繝|譁|荳){2}")
+_GARBLED = re.compile("\ufffd|[ÃÂâã][\u0080-\u00bf€™œ]|[縺繧](?:.{1,3}[縺繧]){2}")
 _CHARACTER = re.compile(f"[{CJK}]")
-_ADDRESS = re.compile(r"\S*(?:://|@)[!-~]+")
+_ADDRESS = re.compile(r"[\w.+-]{0,64}(?:://|@)[!-~]+")
 _KANA = re.compile("[\u3041-\u30fa]")
 _LETTER = re.compile(r"[^\W\d_]")
 _HANGUL_OR_CYRILLIC = re.compile("[\uac00-\ud7af\u0400-\u04ff]")
@@ -35,7 +35,7 @@ _OPEN_END = re.compile(
 _PAIRS = (("「", "」"), ("『", "』"), ("（", "）"), ("(", ")"), ("【", "】"))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=256)
 def disturbances(text: str, language: Language) -> tuple[str, ...]:
     """The signs found, by name; a text without letters is `foreign`."""
     found = {

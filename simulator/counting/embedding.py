@@ -29,7 +29,7 @@ def hash_embed(texts: list[str]) -> list[list[float]]:
     return [_vector(text).tolist() for text in texts]
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _vector(text: str) -> NDArray[np.float64]:
     vector = np.zeros(DIMENSIONS)
     for gram, weight in _grams(tokens(text)).items():

@@ -8,18 +8,20 @@ from simulator.counting.dialogue_acts import claims, is_handover, is_refusal, pa
 from simulator.counting.polarity import Clause, contradicts, stated
 from simulator.counting.quantities import Quantity, quantities, unmatched
 from simulator.counting.segments import clauses, normalise, sentences
-from simulator.counting.units import content_units, mass, share, topic_units
+from simulator.counting.units import content_units, count_units, mass, share, topic_units
 from simulator.types import Language
 
 # What is left of a sentence's support when all its numbers are missing, or all of it is contradicted.
 MISSING_NUMBER, CONTRADICTED = 0.5, 0.5
 # What is left of the agreement with a reference: another figure or the opposite is wrong, a figure left out
 # is only incomplete.
-WRONG_NUMBER, WRONG_SIDE, LEFT_OUT = 0.35, 0.3, 0.8
+WRONG_NUMBER, WRONG_SIDE, LEFT_OUT = 0.25, 0.2, 0.8
 # An answer may say more than its reference; what it leaves out counts nine times as much.
 RECALL = 0.9
 # Clauses of less content than this are not reported as left out.
 WORTH_SAYING = 3
+# Clauses are compared each with each: beyond these many the rest is taken not to contradict.
+MOST_CLAUSES, MOST_KNOWN = 200, 2000
 
 
 class Finding(NamedTuple):
@@ -28,7 +30,7 @@ class Finding(NamedTuple):
     text: str
     share: float
     weight: float
-    numbers: tuple[str, ...] = ()
+    numbers: tuple[Quantity, ...] = ()
     contradicted: tuple[str, ...] = ()
 
     @property
@@ -54,7 +56,7 @@ class Support(NamedTuple):
         return _pooled(self.claims)
 
     @property
-    def numbers(self) -> tuple[str, ...]:
+    def numbers(self) -> tuple[Quantity, ...]:
         """Numbers that no passage has."""
         return tuple(dict.fromkeys(number for claim in self.claims for number in claim.numbers))
 
@@ -74,8 +76,8 @@ class Agreement(NamedTuple):
     score: float
     recall: float
     missing: tuple[str, ...] = ()
-    numbers: tuple[str, ...] = ()
-    instead: tuple[str, ...] = ()
+    numbers: tuple[Quantity, ...] = ()
+    instead: tuple[Quantity, ...] = ()
     contradicted: tuple[str, ...] = ()
 
 
@@ -85,7 +87,7 @@ class _Known(NamedTuple):
     numbers: frozenset[Quantity]
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def support(answer: str, passages: tuple[str, ...], language: Language, asked: str = "") -> Support:
     """What these passages bear out of an answer, by sentence; numbers that the customer gave are known."""
     known = _known(passages)
@@ -95,14 +97,14 @@ def support(answer: str, passages: tuple[str, ...], language: Language, asked: s
     return Support(_pooled(findings.values()), tuple(stating))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def agreement(answer: str, reference: str, language: Language) -> Agreement:
     """How far an answer says what a reference says, without regard to order and to what it says beside."""
     outcomes = {_outcome(answer, language), _outcome(reference, language)}
     if outcomes != {"answer"}:
-        score = 1.0 if len(outcomes) == 1 else 0.1 if "answer" in outcomes else 0.4
+        score = 1.0 if len(outcomes) == 1 else 0.05 if "answer" in outcomes else 0.4
         return Agreement(score, float(len(outcomes) == 1))
-    said, meant = _matter(answer, language), _matter(reference, language)
+    said, meant = matter(answer, language), matter(reference, language)
     wanted, given = topic_units(meant), topic_units(said)
     if not wanted:
         is_said = float(normalise(reference).strip() in normalise(answer))
@@ -114,9 +116,7 @@ def agreement(answer: str, reference: str, language: Language) -> Agreement:
     score = RECALL * recall + (1 - RECALL) * precision
     score *= (WRONG_NUMBER if instead else LEFT_OUT if lacking else 1) * (WRONG_SIDE if against else 1)
     left_out = tuple(clause for clause in clauses_of(meant) if _is_left_out(clause, said))
-    return Agreement(
-        score, recall, left_out, tuple(map(str, lacking)), tuple(map(str, instead)), tuple(against)
-    )
+    return Agreement(score, recall, left_out, tuple(lacking), tuple(instead), tuple(against))
 
 
 def best_agreement(answer: str, references: Iterable[str], language: Language) -> Agreement:
@@ -136,7 +136,7 @@ def clauses_of(text: str) -> list[str]:
     return [clause for sentence in sentences(text) for clause in clauses(sentence)]
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=128)
 def _known(passages: tuple[str, ...]) -> _Known:
     return _Known(
         frozenset().union(*(content_units(text) for text in passages)),
@@ -146,10 +146,10 @@ def _known(passages: tuple[str, ...]) -> _Known:
 
 
 def _finding(sentence: str, known: _Known) -> Finding:
-    units = content_units(sentence)
+    units = count_units(sentence)
     numbers = unmatched(quantities(sentence), known.numbers)
     against = _denied(sentence, known.clauses)
-    return Finding(sentence, share(units, known.units), mass(units), tuple(map(str, numbers)), tuple(against))
+    return Finding(sentence, share(units, known.units), mass(units), tuple(numbers), tuple(against))
 
 
 def _outcome(text: str, language: Language) -> str:
@@ -177,7 +177,8 @@ def _amounts(text: str) -> frozenset[Quantity]:
 
 
 def _denied(text: str, known: tuple[Clause, ...]) -> list[str]:
-    return [clause for clause in clauses_of(text) if contradicts(clause, known)]
+    compared = known[:MOST_KNOWN]
+    return [clause for clause in clauses_of(text)[:MOST_CLAUSES] if contradicts(clause, compared)]
 
 
 def _pooled(findings: Iterable[Finding]) -> float:
@@ -186,7 +187,7 @@ def _pooled(findings: Iterable[Finding]) -> float:
     return sum(share * weight for share, weight in weighed) / whole if whole else 1.0
 
 
-def _matter(text: str, language: Language) -> str:
+def matter(text: str, language: Language) -> str:
     """The text without its courtesies; all of it when there is nothing else."""
     rest = [part.text for part in parts(text, language) if part.act != "courtesy"]
     return "\n".join(rest) or text

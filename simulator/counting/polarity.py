@@ -7,11 +7,11 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from simulator.counting.segments import CJK, clauses, normalise, sentences
-from simulator.counting.units import content_units, unit_weight
+from simulator.counting.units import count_units, unit_weight
 
 # Negative in form only: obligations, invitations, "perhaps", politeness, words that merely contain ない.
 _ONLY_FORM = re.compile(
-    r"な(?:ければ|くては|いと)(?:なら|いけ|だめ)(?:ない|ません)?|(?:か|か)も(?:しれ|知れ)(?:ない|ません)"
+    r"な(?:ければ|くては|いと)(?:なら|なり|いけ|だめ)(?:ない|ません)?|(?:か|か)も(?:しれ|知れ)(?:ない|ません)"
     r"|ざるを得(?:ない|ません)|に(?:ほか|他)なら(?:ない|ず|なかった|ません)|(?:だけ|のみ|ばかり)(?:で(?:は)?)?(?:なく|ありません|ない)"
     r"|(?:ません|ない)(?:でしょう|です)?か|(?:じゃ|では)ない(?:です|でしょう)か"
     r"|すみません|申し訳(?:ござい|あり)ません|申し訳(?:ない|なく)|とんでもない"
@@ -51,7 +51,7 @@ def denied(clause: str) -> tuple[str, ...]:
     return tuple(_focus(plain, match) for match in _NEGATION.finditer(plain))
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=512)
 def stated(text: str) -> tuple[Clause, ...]:
     """The clauses of a text. A question states what the はい or いいえ after it makes of it."""
     found: list[Clause] = []
@@ -60,7 +60,9 @@ def stated(text: str) -> tuple[Clause, ...]:
         asked = bool(_QUESTION.search(piece))
         reply = _REPLY.match(following) if asked else None
         for clause in clauses(piece):
-            what, units = denied(clause), frozenset(content_units(clause))
+            what, units = denied(clause), frozenset(count_units(clause))
+            if not units:
+                continue
             denies = len(what) % 2 == 1
             if not asked:
                 found.append(Clause(clause, units, denies, what))
@@ -75,7 +77,7 @@ def contradicts(clause: str, known: Iterable[Clause]) -> bool:
     Similar: at least `ALIKE` of the clause's content, by weight, is shared. The same thing: what one
     side denies also occurs on the other.
     """
-    weights = {unit: unit_weight(unit) * count for unit, count in content_units(clause).items()}
+    weights = {unit: unit_weight(unit) * count for unit, count in count_units(clause).items()}
     best, nearest = 0.0, None
     for other in known:
         shared = sum(weights[unit] for unit in weights.keys() & other.units)

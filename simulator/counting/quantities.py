@@ -47,6 +47,7 @@ _SPELLINGS = "|".join(
     for s in sorted(_CANONICAL, key=len, reverse=True)
 )
 _ENGLISH = {unit: next(filter(str.isascii, spellings), unit) for unit, spellings in _UNITS.items()}
+_SYMBOLS = {"gb": "GB", "mb": "MB", "mbps": "Mbps", "gbps": "Gbps", "km": "km", "kg": "kg"}
 _CURRENCY = {"¥": "円", "$": "$", "€": "€", "£": "£"}
 
 _PLAIN = r"\d+(?:,\d{3}(?!\d))*(?:\.\d+)?"
@@ -76,10 +77,12 @@ class Quantity(NamedTuple):
         value = f"{Decimal(self.value):,}" if self.unit in {"円", "$"} else self.value
         if self.unit in _CURRENCY.values() and self.unit != "円":
             return f"{self.unit}{value}"
+        if self.unit in _SYMBOLS:
+            return f"{value} {_SYMBOLS[self.unit]}"
         return value + (self.unit if language == "ja" else f" {_ENGLISH.get(self.unit, self.unit)}".rstrip())
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=1024)
 def quantities(text: str) -> frozenset[Quantity]:
     """The numbers of a text: amounts with units, times of day (24 h), telephone numbers and codes.
 

@@ -1,13 +1,24 @@
 """What can be counted about one turn, once for all the judges that grade it."""
 
 from collections import Counter
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Literal
 
 from simulator.counting.dialogue_acts import apologises, is_handover, is_refusal, parts
-from simulator.counting.evidence import Agreement, Support, best_agreement, coverage, support
+from simulator.counting.evidence import (
+    MOST_CLAUSES,
+    MOST_KNOWN,
+    Agreement,
+    Support,
+    best_agreement,
+    coverage,
+    matter,
+    support,
+)
 from simulator.counting.polarity import contradicts, stated
-from simulator.counting.units import content_units, share
+from simulator.counting.quantities import Quantity
+from simulator.counting.units import content_units, count_units, share
 from simulator.counting.wording import wording
 from simulator.types import Case, Exhibit, Language
 
@@ -120,14 +131,16 @@ class Reading:
         """Whether an earlier answer of the conversation said nearly the same."""
         if self.refused or self.only_asks:
             return False
-        earlier = [content_units(turn.answer.text) for turn in self.exhibit.earlier]
-        return any(min(share(self._units, e), share(e, self._units)) >= REPEATS for e in earlier if e)
+        said = count_units(matter(self.answer, self.language))
+        earlier = [count_units(matter(turn.answer.text, self.language)) for turn in self.exhibit.earlier]
+        return any(min(share(said, each), share(each, said)) >= REPEATS for each in earlier if each)
 
     @cached_property
     def contradicts_itself(self) -> bool:
         """Whether it says the opposite of what an earlier answer said."""
         said = [clause for turn in self.exhibit.earlier for clause in stated(turn.answer.text)]
-        return any(contradicts(clause.text, said) for clause in stated(self.answer)) if said else False
+        saying = stated(self.answer)[:MOST_CLAUSES] if said else ()
+        return any(contradicts(clause.text, said[-MOST_KNOWN:]) for clause in saying)
 
     @cached_property
     def already_answered(self) -> bool:
@@ -151,6 +164,10 @@ class Reading:
         """What this turn's passages and references together bear out: the rest is invented."""
         known = (*self.passages, *self.exhibit.references)
         return support(self.answer, known, self.language, self.exhibit.turn.user)
+
+    def shown(self, numbers: Iterable[Quantity]) -> list[str]:
+        """Numbers as people of the case's language write them."""
+        return [number.shown(self.language) for number in numbers]
 
     @property
     def _units(self) -> Counter[str]:

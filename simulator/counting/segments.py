@@ -15,15 +15,15 @@ _TOKEN = re.compile(
     r"|\d+(?:,\d{3}(?!\d))*(?:\.\d+)?"
     rf"|(?:(?![{CJK}])[^\W\d_])(?:(?![{CJK}])[^\W_])*(?:['’][a-z]+)?"
 )
-_MARKUP = re.compile(r"^\s*(?:#+\s+|>\s*|(?:[-*・•●○◆■]|\(?\d{1,2}[.)])\s+)|\*\*|__|`", re.MULTILINE)
+_MARKUP = re.compile(r"^[^\S\n]*(?:#+\s+|>\s*|(?:[-*・•●○◆■]|\(?\d{1,2}[.)])\s+)|\*\*|__|`", re.MULTILINE)
 _SENTENCE_END = re.compile(
     r"\n+|(?<=[。！？])(?![」』）)。！？]|[^「『]{0,200}[」』])|(?<=[!?])\s*(?=[^\W\da-z_])|(?<=\w\.|[\"”)]\.|.[!?])\s+(?=[\"“'(\[]?[A-Z0-9])"
 )
 _ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|etc|vs|mr|mrs|ms|dr|approx|inc|ltd)\.$", re.IGNORECASE)
-_CLAUSE_END = re.compile(r"(?<=[、，;；])(?!\d)|(?<=,)\s+|\s+(?=but\b|although\b|because\b)")
+_CLAUSE_END = re.compile(r"(?<=[、，;；])(?!\d)|(?<=,)\s{1,4}|\s{1,4}(?=but\b|although\b|because\b)")
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=1024)
 def normalise(text: str) -> str:
     """NFKC and lower case: full-width letters, half-width kana and ligatures become plain."""
     return unicodedata.normalize("NFKC", text).lower()
@@ -34,7 +34,7 @@ def tokens(text: str) -> list[str]:
     return [found.replace(",", "").replace("’", "'") for found in _TOKEN.findall(normalise(text))]
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=1024)
 def sentences(text: str) -> tuple[str, ...]:
     """The sentences, without list marks and Markdown; a line break ends one, a quoted 。 does not."""
     found: list[str] = []

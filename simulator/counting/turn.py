@@ -100,7 +100,7 @@ def _answering(reading: Reading) -> Marks:
     relevant, correct = grade_of(reading.relevance, RELEVANT), _correctness(reading)
     complete = _completeness(reading, relevant)
     most = min(CAP_BY_COMPLETENESS[complete], CAP_BY_CORRECTNESS[correct], 2 if relevant == 1 else 5)
-    if reading.repeats and complete < 4:
+    if reading.repeats and reading.known and not reading.already_answered:
         most = min(most, 3)
     if reading.case.handover == "required" and not reading.handed_over:
         return Marks(max(relevant, complete), relevant, complete, correct, min(most, 3), "no_handover")
@@ -119,14 +119,16 @@ def _refusing(reading: Reading) -> Marks:
 def _completeness(reading: Reading, relevant: int) -> int:
     """How much of the turn's reference is said.
 
-    A turn without one is judged half by the question and half by the case's references, if it has any.
+    A turn without one is judged half by the question and half by the case's references, if it has any;
+    while nothing of these has been said in any turn, at most 2.
     """
     if reading.exhibit.references:
         return grade_of(reading.agreement.recall, AGREEING)
     if not reading.known:
         return relevant
-    agreed = best_agreement(reading.answer, reading.known, reading.language)
-    return (relevant + grade_of(agreed.recall, AGREEING)) // 2
+    agreed = grade_of(best_agreement(reading.answer, reading.known, reading.language).recall, AGREEING)
+    most = 2 if agreed == 1 and not reading.already_answered else 5
+    return min(most, (relevant + agreed) // 2)
 
 
 def _correctness(reading: Reading) -> int:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from functools import lru_cache
 from itertools import pairwise
+from sys import intern
 
 from simulator.counting.segments import CJK, tokens
 
@@ -48,17 +49,20 @@ def stem(word: str) -> str:
     return plain.removesuffix("e") if len(plain) > 3 else plain
 
 
-@lru_cache(maxsize=8192)
-def content_units(text: str) -> Counter[str]:
-    """How often a text has each unit: its characters (CJK) or word stems, and their neighbouring pairs.
-
-    The counter is shared between callers and must not be changed.
-    """
+def count_units(text: str) -> Counter[str]:
+    """How often a text has each unit: its characters (CJK) or word stems, and their neighbouring pairs."""
     found = [token if token in STOP_WORDS else stem(token) for token in tokens(text)]
-    return Counter([*found, *map(_BETWEEN.join, pairwise(found))])
+    # Interned: thousands of passages share most of their pairs.
+    return Counter(map(intern, [*found, *map(_BETWEEN.join, pairwise(found))]))
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=1024)
+def content_units(text: str) -> Counter[str]:
+    """The units of a text, remembered. The counter is shared between callers and must not be changed."""
+    return count_units(text)
+
+
+@lru_cache(maxsize=512)
 def topic_units(text: str) -> Counter[str]:
     """The units that carry content: those with a kanji, a katakana or a word that is no stop word.
 

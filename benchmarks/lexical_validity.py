@@ -1,0 +1,153 @@
+"""How the offline judges, which only count, agree with people: public label sets, beside a plainer count.
+
+The sets are not part of this checkout (some are share-alike); the folder is `../shared/data`, or
+REHEARSAL_BENCH_DATA. Nothing here was fitted to them beyond choosing the formula.
+"""
+
+import gzip
+import json
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from benchmarks.measured import ROOT
+from simulator.analysis.agreement import auroc, spearman
+from simulator.lexical import best_agreement, support, tokens
+
+DATA = Path(os.environ.get("REHEARSAL_BENCH_DATA", ROOT.parent / "shared" / "data"))
+
+Row = dict[str, Any]
+Scorer = Callable[[Row], float]
+
+
+@dataclass(frozen=True)
+class LabelSet:
+    """A file of labelled rows, what to score them with, and what people said (higher is better)."""
+
+    name: str
+    file: str
+    ours: Scorer
+    plain: Scorer
+    label: Callable[[Row], float]
+    good_from: float
+    usable: Callable[[Row], bool] = lambda row: True
+
+
+def groundedness(row: Row) -> float:
+    """Our share of the answer that its contexts bear out."""
+    return support(row["answer"], tuple(row["contexts"]), row["language"]).score
+
+
+def similarity(row: Row) -> float:
+    """Our agreement with the nearest of the acceptable answers."""
+    return best_agreement(row["answer"], references(row), row["language"]).score
+
+
+def token_precision(row: Row) -> float:
+    """The plainer count: the share of the answer's tokens (Japanese: pairs of characters) in its contexts."""
+    answer, known = units(row, row["answer"]), set(units(row, "\n".join(row["contexts"])))
+    return mean(unit in known for unit in answer) if answer else 0.0
+
+
+def token_recall(row: Row) -> float:
+    """The plainer count: the share of the reference's tokens that are in the answer."""
+    said = set(units(row, row["answer"]))
+    wanted = [units(row, reference) for reference in references(row)]
+    return max((mean(unit in said for unit in each) for each in wanted if each), default=0.0)
+
+
+def references(row: Row) -> list[str]:
+    """The acceptable answers, written in one line with strokes between them."""
+    return [part for part in row["reference"].split("/") if part.strip()]
+
+
+def units(row: Row, text: str) -> list[Any]:
+    """Words, or pairs of characters."""
+    found = tokens(text)
+    return list(pairwise(found)) if row["language"] == "ja" else found
+
+
+SETS = (
+    LabelSet(
+        "MTRAG faithfulness (en)",
+        "mtrag_human/judge_labels_mtrag_human_dev.jsonl.gz",
+        groundedness,
+        token_precision,
+        lambda row: mean(row["labels"]["faithfulness"]),
+        3.5,
+        lambda row: bool(row["contexts"]),
+    ),
+    LabelSet(
+        "JHARS answers (ja)",
+        "jhars/judge_labels_jhars_dev.jsonl.gz",
+        groundedness,
+        token_precision,
+        lambda row: 1 - row["labels"]["hallucinated"],
+        1,
+    ),
+    LabelSet(
+        "BEGIN attribution (en)",
+        "begin/judge_labels_begin_dev.jsonl.gz",
+        groundedness,
+        token_precision,
+        lambda row: row["labels"]["attribution"] == "Fully attributable",
+        1,
+    ),
+    LabelSet(
+        "ASDC crowd (ja)",
+        "asdc/judge_labels_asdc_scud_crowd_dev.jsonl.gz",
+        groundedness,
+        token_precision,
+        lambda row: row["labels"]["correct"],
+        1,
+    ),
+    LabelSet(
+        "EVOUNA correct (en)",
+        "evouna/judge_labels_evouna_dev.jsonl.gz",
+        similarity,
+        token_recall,
+        lambda row: row["labels"]["correct"],
+        1,
+    ),
+)
+
+
+def read(path: Path) -> list[Row]:
+    """The rows of a packed JSONL file."""
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def main() -> None:
+    """One line per set: Spearman's rho and AUROC, ours and the plainer count on the same rows."""
+    if not DATA.is_dir():
+        print(f"lexical validity    skipped: no label sets in {DATA.name}/ (set REHEARSAL_BENCH_DATA)")
+        return
+    print(f"{'lexical validity':26}{'rows':>6}{'rho':>8}{'plain':>8}{'AUROC':>8}{'plain':>8}")
+    for each in SETS:
+        if (DATA / each.file).is_file():
+            print(line(each, [row for row in read(DATA / each.file) if each.usable(row)]))
+        else:
+            print(f"{each.name:26}skipped: the file is not there")
+
+
+def line(each: LabelSet, rows: Sequence[Row]) -> str:
+    """The figures of one set."""
+    labels = [float(each.label(row)) for row in rows]
+    good = [label >= each.good_from for label in labels]
+    ours, plain = list(map(each.ours, rows)), list(map(each.plain, rows))
+    figures = (spearman(ours, labels), spearman(plain, labels), auroc(ours, good), auroc(plain, good))
+    return f"{each.name:26}{len(rows):>6}" + "".join(shown(figures))
+
+
+def shown(figures: Iterable[float | None]) -> Iterable[str]:
+    """Three decimals, right-aligned."""
+    return (f"{'-' if figure is None else format(figure, '.3f'):>8}" for figure in figures)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""The cosine judge: bins of the angle between answer and reference."""
+
+import math
+
+import pytest
+
+from judges.cosine import cosine
+from simulator.offline import hash_embed
+from simulator.types import Answer, Case, Exhibit, Turn
+
+
+def an_exhibit(*references: str, turn: int = 1, answer: str = "富士山です。") -> Exhibit:
+    case = Case(
+        id="c", question="日本一高い山は？", language="ja", references=(references,) if references else ()
+    )
+    return Exhibit(
+        conversation="calm/c#1",
+        case=case,
+        persona="calm",
+        turn=Turn(index=turn, user="日本一高い山は？", answer=Answer(text=answer)),
+    )
+
+
+class Angles:
+    """Embeddings with a given cosine to the first text."""
+
+    def __init__(self, *cosines: float) -> None:
+        self.cosines = (1.0, *cosines)
+        self.asked: list[list[str]] = []
+
+    async def __call__(self, texts: list[str]) -> list[list[float]]:
+        self.asked.append(texts)
+        return [[3 * value, 3 * math.sqrt(1 - value**2)] for value in self.cosines[: len(texts)]]
+
+
+@pytest.mark.parametrize(
+    ("value", "grade"),
+    [(-1, 1), (0, 1), (0.19, 1), (0.21, 2), (0.39, 2), (0.41, 3), (0.61, 4), (0.79, 4), (0.81, 5), (1, 5)],
+)
+async def test_a_cosine_becomes_a_grade_of_five(value: float, grade: int) -> None:
+    """Binned at 0.2, 0.4, 0.6 and 0.8; the length of the vectors does not matter."""
+    score = await cosine(an_exhibit("富士山"), Angles(value))
+
+    assert (score.state, score.raw, score.value) == ("scored", grade, grade / 5)
+    assert score.detail["cosine"] == pytest.approx(value, abs=1e-3)
+
+
+async def test_the_nearest_reference_counts_and_one_call_embeds_all() -> None:
+    """Any of several answers may be right."""
+    embed = Angles(0.1, 0.9, 0.5)
+
+    score = await cosine(an_exhibit("桜島", "富士山", "阿蘇山"), embed)
+
+    assert score.raw == 5
+    assert embed.asked == [["富士山です。", "桜島", "富士山", "阿蘇山"]]
+
+
+@pytest.mark.parametrize("exhibit", [an_exhibit(), an_exhibit("富士山", turn=2)])
+async def test_a_turn_without_a_reference_is_skipped(exhibit: Exhibit) -> None:
+    """And nothing is embedded for it."""
+    embed = Angles(1)
+
+    score = await cosine(exhibit, embed)
+
+    assert (score.state, score.raw, score.value) == ("skipped", None, None)
+    assert score.reason == f"no reference for turn {exhibit.turn.index}"
+    assert embed.asked == []
+
+
+async def test_a_vector_of_zeros_is_near_nothing() -> None:
+    """What an embedding of marks alone may be."""
+
+    async def embed(texts: list[str]) -> list[list[float]]:
+        return [[0.0, 0.0] for _ in texts]
+
+    assert (await cosine(an_exhibit("富士山"), embed)).raw == 1
+
+
+async def test_the_stand_in_embedding_grades_plausibly() -> None:
+    """The same mountain is near, another one far."""
+
+    async def embed(texts: list[str]) -> list[list[float]]:
+        return hash_embed(texts)
+
+    assert ((await cosine(an_exhibit("富士山"), embed)).raw or 0) >= 4
+    assert ((await cosine(an_exhibit("富士山", answer="桜島です。"), embed)).raw or 0) <= 2

@@ -1,0 +1,99 @@
+"""What sentences of a desk do: the examples in dialogue_acts.toml hold, and so do the demo's references."""
+
+import csv
+import tomllib
+
+import pytest
+
+from simulator.counting.dialogue_acts import FILE, LONGEST, apologises, claims, is_handover, is_refusal, parts
+from simulator.find import DEMO
+from simulator.types import Language
+
+EXAMPLES = tomllib.loads(FILE.read_text(encoding="utf-8"))
+LANGUAGES: tuple[Language, ...] = ("ja", "en")
+
+
+def examples(kind: str) -> list[tuple[Language, str]]:
+    return [(language, text) for language in LANGUAGES for text in EXAMPLES[language]["examples"][kind]]
+
+
+@pytest.mark.parametrize(("language", "text"), examples("refusal"))
+def test_an_answer_that_cannot_answer_is_a_refusal(language: Language, text: str) -> None:
+    """However it is put, politely or curtly."""
+    assert is_refusal(text, language)
+
+
+@pytest.mark.parametrize(("language", "text"), examples("answer"))
+def test_saying_that_something_is_not_possible_is_an_answer(language: Language, text: str) -> None:
+    """Near misses: they say no, but they know."""
+    assert not is_refusal(text, language)
+
+
+@pytest.mark.parametrize(("language", "text"), examples("handover"))
+def test_passing_the_customer_on_is_a_handover(language: Language, text: str) -> None:
+    """The desk takes it on to bring a person in."""
+    assert is_handover(text, language)
+
+
+@pytest.mark.parametrize(("language", "text"), examples("no_handover"))
+def test_naming_a_contact_is_no_handover(language: Language, text: str) -> None:
+    """Nor is a cable that is connected, or a number that is transferred."""
+    assert not is_handover(text, language)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_bundled_references_are_read_rightly(language: Language) -> None:
+    """Every unanswerable question is declined by its reference, every complaint handed over, no other."""
+    with (DEMO / "cases" / f"{language}.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+
+    wrong = [
+        row["id"]
+        for row in rows
+        if is_refusal(row["references"], language) != (row["answerable"] != "yes")
+        or is_handover(row["references"], language) != (row["handover"] == "required")
+    ]
+
+    assert rows
+    assert wrong == []
+
+
+def test_a_sentence_that_turns_is_read_on_both_sides() -> None:
+    """A courtesy before an answer is no answer, and does not hide one."""
+    found = parts("申し訳ございませんが、解約金は5,000円です。", "ja")
+
+    assert [part.act for part in found] == ["courtesy", "claim"]
+    assert [part.act for part in parts("I am sorry, but it is not sold abroad.", "en")] == [
+        "courtesy",
+        "claim",
+    ]
+
+
+def test_a_question_back_and_an_announcement_claim_nothing() -> None:
+    """どの機種ですか and 以下の通りです state nothing that could be wrong."""
+    assert claims("恐れ入ります。機種名をお教えいただけますか？", "ja") == ("恐れ入ります。",)
+    assert claims("手順は以下の通りです。", "ja") == ()
+    assert claims("Which model do you have?", "en") == ()
+
+
+def test_a_contact_is_a_claim_except_beside_a_refusal() -> None:
+    """Its number may be wrong; but a desk that declines may name whom it likes."""
+    assert claims("サポート窓口 0120-000-371 へお問い合わせください。", "ja")
+    assert claims("分かりかねます。サポート窓口 0120-000-371 へお問い合わせください。", "ja") == ()
+
+
+def test_an_apology_is_found_anywhere() -> None:
+    """Also at the start of a longer sentence."""
+    assert apologises("ご不便をおかけし、申し訳ございませんが、お待ちください。", "ja")
+    assert apologises("We apologise for the wait.", "en")
+    assert not apologises("お問い合わせありがとうございます。", "ja")
+
+
+def test_an_english_answer_to_a_japanese_question_is_read_as_english() -> None:
+    """A bot may fall into the other language."""
+    assert is_refusal("Sorry, I do not know.", "ja")
+
+
+def test_an_endless_sentence_is_a_claim_and_read_in_no_time() -> None:
+    """Patterns never look at a sentence beyond the limit."""
+    assert [part.act for part in parts("分かりかねます" * LONGEST, "ja")] == ["claim"]

@@ -1,0 +1,290 @@
+"""The measures below the judges: quantities, polarity, evidence, signs of disturbance, embeddings."""
+
+import math
+import tomllib
+from string import Template
+
+import pytest
+
+from simulator.counting.disturbances import COSTS, disturbances
+from simulator.counting.embedding import DIMENSIONS, hash_embed
+from simulator.counting.evidence import agreement, best_agreement, support
+from simulator.counting.polarity import contradicts, denied, stated
+from simulator.counting.quantities import Quantity, quantities, unmatched
+from simulator.counting.wording import FILE, percent, quoted
+from simulator.types import Language
+
+PRICE = "ホーム1ギガの解約金は4,800円です。工事費は分割で支払えます。"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("1万円", "10,000円"),
+        ("１０，０００円", "¥10,000"),
+        ("10,000 yen", "10000円"),
+        ("1万5千円", "15,000円"),
+        ("1億2000万円", "120,000,000円"),
+        ("3ヶ月", "3か月"),
+        ("三か月", "3 months"),
+        ("二十四回", "24回"),
+        ("午後6時半", "18:30"),
+        ("9時", "9 am"),
+        ("20パーセント", "20%"),
+        ("1ギガ", "1 GB"),
+        ("0120-000-371", "0120‐000‐371"),
+        ("5営業日", "5 business days"),
+    ],
+)
+def test_the_same_quantity_is_written_in_many_ways(one: str, other: str) -> None:
+    """Units, scales, commas and scripts do not make it another one."""
+    assert quantities(one) == quantities(other) != frozenset()
+
+
+def test_what_is_no_quantity_is_left_out() -> None:
+    """Steps, footnotes and words with a kanji numeral in them; a range is two numbers."""
+    assert quantities("手順1 [12] 十分な一部") == frozenset()
+    assert quantities("10-20%") == {Quantity("10", ""), Quantity("20", "%")}
+
+
+def test_numbers_match_when_value_and_unit_do() -> None:
+    """A missing unit matches any; another unit does not."""
+    assert unmatched(quantities("30分"), quantities("30円")) == [Quantity("30", "分")]
+    assert unmatched(quantities("30"), quantities("30円")) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "expected"),
+    [
+        ("22000円", "ja", "22,000円"),
+        ("22000円", "en", "22,000 yen"),
+        ("$5", "en", "$5"),
+        ("3営業日", "en", "3 business days"),
+        ("2026年", "ja", "2026年"),
+        ("3.5ギガ", "ja", "3.5 GB"),
+        ("9:00", "en", "9:00"),
+    ],
+)
+def test_a_quantity_is_shown_as_the_language_writes_it(text: str, language: Language, expected: str) -> None:
+    """No Japanese unit in an English reason."""
+    assert [each.shown(language) for each in quantities(text)] == [expected]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "翌月に繰り越せません",
+        "解約はできない",
+        "領収書は不要です",
+        "手数料なし",
+        "いたしかねます",
+        "確認せず、",
+        "There is no fee",
+        "You cannot cancel",
+        "It isn't possible",
+    ],
+)
+def test_a_negation_is_heard(text: str) -> None:
+    """An odd number of them denies."""
+    assert len(denied(text)) % 2 == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "支払わなければなりません",
+        "かかるかもしれません",
+        "問題ありません",
+        "少ない料金です",
+        "まもなく届きます",
+        "ご利用いただけます",
+        "必ずお電話ください",
+        "申し訳ございません",
+        "not only by phone",
+        "できないことはありません",
+    ],
+)
+def test_what_only_sounds_negative_affirms(text: str) -> None:
+    """Obligations, politeness and double negation."""
+    assert len(denied(text)) % 2 == 0
+
+
+@pytest.mark.parametrize(
+    ("clause", "known"),
+    [
+        ("データ容量は翌月に繰り越せます", "データ容量は翌月に繰り越せません。"),
+        ("マンションは解約金がかかりません", "マンションは解約金がかかります。"),
+        ("You can cancel online", "You cannot cancel online."),
+        ("エキストラベッドは必要ない", "エキストラベッドは必要です。"),
+        ("解約金はかかります", "解約金はかかりますか。いいえ。"),
+    ],
+)
+def test_the_opposite_of_the_same_thing_contradicts(clause: str, known: str) -> None:
+    """Also when いいえ answers a question."""
+    assert contradicts(clause, stated(known))
+
+
+@pytest.mark.parametrize(
+    ("clause", "known"),
+    [
+        ("外国人選手のFA移籍では", "外国人選手のFA移籍では補償は不要である。"),
+        ("解約金はかかりません", "解約金はかかりません。"),
+        ("解約金はかかります", "解約金はかかりますか。"),
+        ("解約金はかかります", "ルーターは返却しません。"),
+        ("解約金はかかります", ""),
+    ],
+)
+def test_another_thing_or_an_open_question_does_not_contradict(clause: str, known: str) -> None:
+    """What is denied has to occur on both sides."""
+    assert not contradicts(clause, stated(known))
+
+
+def test_a_copied_answer_is_wholly_supported_and_an_invented_one_hardly() -> None:
+    """The share falls with every word that no passage has."""
+    copied = support("ホーム1ギガの解約金は4,800円です。", (PRICE,), "ja")
+    invented = support("キャンペーン中は全額を振り込みで返します。", (PRICE,), "ja")
+
+    assert copied.score > 0.95
+    assert copied.numbers == ()
+    assert copied.contradicted == ()
+    assert invented.score < 0.4
+
+
+def test_another_figure_and_the_opposite_halve_the_support() -> None:
+    """Both are named."""
+    figure = support("ホーム1ギガの解約金は3,700円です。", (PRICE,), "ja")
+    opposite = support("工事費は分割で支払えません。", (PRICE,), "ja")
+
+    assert figure.score < 0.5
+    assert figure.numbers == (Quantity("3700", "円"),)
+    assert opposite.score < 0.5
+    assert opposite.contradicted == ("工事費は分割で支払えません。",)
+
+
+def test_a_number_that_the_customer_gave_is_known() -> None:
+    """Repeating it is no invention."""
+    assert support("2年で解約すると4,800円です。", (PRICE,), "ja", "2年で解約したい").numbers == ()
+
+
+def test_what_claims_nothing_needs_no_support() -> None:
+    """A refusal has no claims; its wording is still measured."""
+    found = support("申し訳ございません。資料では確認できませんでした。", (PRICE,), "ja")
+
+    assert found.claims == ()
+    assert found.claimed == 1
+    assert found.score < 0.7
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "low", "high"),
+    [
+        ("富士山です", "富士山", 0.9, 1),
+        ("桜島です", "富士山", 0, 0.1),
+        ("解約金は4,800円です。", "解約金は4,800円です。", 1, 1),
+        ("解約金は3,700円です。", "解約金は4,800円です。", 0, 0.2),
+        ("解約金はかかります。", "解約金はかかりません。", 0, 0.2),
+        ("分かりかねます。", "解約金は4,800円です。", 0, 0.05),
+        ("解約金は4,800円です。", "分かりかねます。", 0, 0.05),
+        ("分かりません。", "資料に記載がございません。", 1, 1),
+        ("担当者におつなぎします。", "資料に記載がございません。", 0.4, 0.4),
+        ("🐭", "🐭", 1, 1),
+        ("dog", "🐭", 0, 0),
+    ],
+)
+def test_agreement_with_a_reference(answer: str, reference: str, low: float, high: float) -> None:
+    """Figures, yes or no, and whether it declines weigh most."""
+    assert low <= agreement(answer, reference, "ja").score <= high
+
+
+def test_a_figure_left_out_costs_less_than_a_wrong_one() -> None:
+    """Incomplete is not wrong."""
+    reference = "解約金は4,800円で、工事費の残額もかかります。"
+    left_out = agreement("解約金と、工事費の残額がかかります。", reference, "ja")
+    wrong = agreement("解約金は3,700円で、工事費の残額もかかります。", reference, "ja")
+
+    assert left_out.instead == ()
+    assert wrong.instead == (Quantity("3700", "円"),)
+    assert left_out.score > wrong.score
+
+
+def test_the_nearest_reference_counts() -> None:
+    """Any of several may be right; without any there is no agreement."""
+    assert best_agreement("富士山です", ["桜島", "富士山"], "ja").score > 0.9
+    assert best_agreement("富士山です", [], "ja").score == 0
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        ("ja", "解約金は4,800円です。", ()),
+        ("ja", "25%", ()),
+        ("ja", "まず https://mizunara.example/status をご確認ください。", ()),
+        ("ja", "You can cancel your contract online.", ("foreign", "mixed")),
+        ("ja", "お客様的合同可以在网上取消合同", ()),
+        ("ja", "您可以在网上取消合同您可以在网上", ("foreign",)),
+        ("en", "解約金は4,800円です。", ("foreign",)),
+        ("en", "!?", ("foreign",)),
+        ("ja", "縺薙ｓ縺ｫ縺｡縺ｯ縲", ("garbled",)),
+        ("en", "The fee is \ufffd yen.", ("garbled",)),
+        ("ja", "料金は料金は料金は330円です。", ("repeats",)),
+        ("en", "The the the fee is 330 yen.", ("repeats",)),
+        ("ja", "料金は月額330円です。料金は月額330円です。", ("same_sentence",)),
+        ("ja", "解約のお手続きはマイページから行うことができますが、", ("unfinished",)),
+        ("ja", "料金は（税込330円です。", ("brackets",)),
+        ("ja", "料金をを支払います。", ("particles",)),
+        ("ja", "お手続きは" + "とても長い説明が続きまして" * 15 + "。", ("repeats", "endless")),
+    ],
+)
+def test_disturbed_language_shows_signs(language: Language, text: str, expected: tuple[str, ...]) -> None:
+    """Each sign has a name; ordinary short answers, addresses and figures have none."""
+    found = disturbances(text, language)
+
+    assert set(expected) <= set(found)
+    assert bool(found) == bool(expected)
+    assert set(found) <= set(COSTS)
+
+
+def cosine(one: str, other: str) -> float:
+    a, b = hash_embed([one, other])
+    return sum(x * y for x, y in zip(a, b, strict=True))
+
+
+def test_embeddings_have_length_one_and_are_the_same_every_time() -> None:
+    """Except for a text without letters, which is all zeros."""
+    (vector,) = hash_embed(["解約金は4,800円です。"])
+
+    assert len(vector) == DIMENSIONS
+    assert math.hypot(*vector) == pytest.approx(1)
+    assert hash_embed(["解約金は4,800円です。"]) == [vector]
+    assert set(hash_embed(["、。"])[0]) == {0.0}
+
+
+def test_near_texts_are_near_and_unrelated_ones_far() -> None:
+    """Above 0.8 for other politeness, below 0.3 for another matter, in order between."""
+    same = cosine("解約は毎月20日までにお申し込みください。", "解約は毎月20日までに申し込んでください。")
+    related = cosine("解約は毎月20日までにお申し込みください。", "解約は月末にはお申し込みになれません。")
+    unrelated = cosine("解約は毎月20日までにお申し込みください。", "ルーターの電源を入れ直してください。")
+
+    assert same > 0.8 > related > 0.3 > unrelated
+    assert cosine("The fee is 5,000 yen.", "The fee is 5000 yen") > 0.8
+    assert cosine("Reset your password online.", "We issue no receipts.") < 0.3
+
+
+def test_quotes_are_short_and_only_a_full_share_is_called_a_hundred() -> None:
+    """99.9% is not 100%."""
+    assert quoted("「" + "あ" * 100 + "」").endswith("…")
+    assert len(quoted("あ" * 100)) == 40
+    assert percent(0.999) == "99"
+    assert percent(1) == "100"
+
+
+def test_both_languages_have_the_same_sentences() -> None:
+    """The same keys with the same variables, so that no reason fails in one language only."""
+    table = tomllib.loads(FILE.read_text(encoding="utf-8"))
+
+    def variables(language: Language) -> dict[str, list[str]]:
+        texts = {key: text for key, text in table[language].items() if isinstance(text, str)}
+        return {key: sorted(Template(text).get_identifiers()) for key, text in texts.items()}
+
+    assert variables("ja") == variables("en")
+    assert set(table["ja"]["disturbances"]) == set(table["en"]["disturbances"]) == set(COSTS)

@@ -1,0 +1,338 @@
+"""The judges that stand in without a model: they count, and say what they counted."""
+
+import asyncio
+import re
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simulator.offline import RUBRIC, STAND_INS, LexicalJudge
+from simulator.types import Answer, Case, Exhibit, Passage, Score, Turn
+
+QUESTION = "ホーム1ギガを1年で解約すると解約金はいくらですか"
+REFERENCE = "24か月以内の解約ですので、ホーム1ギガの解約金は4,800円です。"
+PASSAGE = (
+    "ミズナラ光は、24か月以内に解約すると、解約金がかかります。ホーム1ギガの解約金は4,800円です。"
+    "マンション1ギガの解約金は3,700円です。解約金は最後の利用料金と一緒に請求いたします。"
+)
+GOOD = "お問い合わせありがとうございます。24か月以内に解約すると、ホーム1ギガの解約金は4,800円です。"
+REFUSAL = "申し訳ございません。お問い合わせの内容は、手元の資料では確認できませんでした。"
+REFUSAL_WITH_CONTACT = REFUSAL + "お手数ですが、サポート窓口 0120-000-371 へお問い合わせください。"
+HANDOVER = "ご不便をおかけし、誠に申し訳ございません。担当者におつなぎいたします。"
+UNRELATED = "ルーターの電源を切り、1分後に入れ直してください。"
+ENGLISH = {
+    "question": "What is the cancellation fee for Home 1 Giga after a year?",
+    "reference": "Home 1 Giga costs 4,800 yen to cancel within 24 months.",
+    "passage": "Cancelling within 24 months costs a fee. The cancellation fee of Home 1 Giga is 4,800 yen.",
+    "good": "Thank you for asking. The cancellation fee of Home 1 Giga is 4,800 yen within 24 months.",
+}
+
+
+def a_case(**changes: Any) -> Case:
+    known: dict[str, Any] = {
+        "id": "fees",
+        "question": QUESTION,
+        "language": "ja",
+        "references": ((REFERENCE,),),
+        "answerable": True,
+    }
+    return Case(**(known | changes))
+
+
+COMPLAINT = a_case(
+    question="半日待ったのに工事の人が来なかった。最低です",
+    references=(),
+    answerable=None,
+    handover="required",
+)
+UNANSWERABLE = a_case(
+    question="カエデ光の1ギガは月いくらですか",
+    references=(("恐れ入りますが、他社の料金については、ご案内できる資料がございません。",),),
+    answerable=False,
+)
+
+
+def an_exhibit(
+    answer: str, case: Case | None = None, *earlier: str, passages: tuple[str, ...] = (PASSAGE,)
+) -> Exhibit:
+    case = case or a_case()
+    found = tuple(Passage(id=str(at), text=text) for at, text in enumerate(passages))
+    turns = tuple(
+        Turn(index=at, user=case.question, answer=Answer(text=text, passages=found))
+        for at, text in enumerate((*earlier, answer), 1)
+    )
+    return Exhibit(conversation="calm/fees#1", case=case, persona="calm", turn=turns[-1], earlier=turns[:-1])
+
+
+async def grade(judge: str, answer: str, case: Case | None = None, *earlier: str, **given: Any) -> Score:
+    return await LexicalJudge(judge)(an_exhibit(answer, case, *earlier, **given))
+
+
+async def raw(judge: str, answer: str, case: Case | None = None, *earlier: str, **given: Any) -> float:
+    found = (await grade(judge, answer, case, *earlier, **given)).raw
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("name", STAND_INS)
+@pytest.mark.parametrize("answer", [GOOD, REFUSAL, HANDOVER, UNRELATED, "?", "Sorry, I do not know."])
+async def test_every_judge_grades_every_answer_in_whole_grades(name: str, answer: str) -> None:
+    """1 to 5, a fifth of it as value, a reason that says it is counted, the rubric's name."""
+    score = await grade(name, answer)
+
+    assert score.raw in {1, 2, 3, 4, 5}
+    assert score.value == score.raw / 5
+    assert score.reason.startswith("簡易判定: ")
+    assert (score.judge, score.rubric, score.state, score.turn) == (name, RUBRIC, "scored", 1)
+    assert 0 <= float(str(score.detail["score"])) <= 1
+
+
+@pytest.mark.parametrize("name", STAND_INS)
+async def test_reasons_are_in_the_language_of_the_case(name: str) -> None:
+    """An English case gets English reasons, figures included."""
+    case = a_case(language="en", question=ENGLISH["question"], references=((ENGLISH["reference"],),))
+    for answer in (ENGLISH["good"], "The fee is 3,700 yen.", "I do not know."):
+        score = await grade(name, answer, case, passages=(ENGLISH["passage"],))
+
+        assert score.reason.startswith("Counted, not read: ")
+        assert not re.search("[ぁ-んァ-ヶ一-龥]", score.reason)
+
+
+async def test_a_good_answer_gets_good_grades_from_all() -> None:
+    """In both languages."""
+    english = a_case(language="en", question=ENGLISH["question"], references=((ENGLISH["reference"],),))
+    for name in STAND_INS:
+        assert await raw(name, GOOD) >= 4
+        assert await raw(name, ENGLISH["good"], english, passages=(ENGLISH["passage"],)) >= 4
+
+
+async def test_groundedness_falls_with_what_no_passage_has() -> None:
+    """A copied answer 5, another figure or the opposite at most 3, an invention at most 2; each is named."""
+    figure = await grade("groundedness", "ホーム1ギガの解約金は9,900円です。")
+    opposite = await grade("groundedness", "解約金は最後の利用料金と一緒に請求いたしません。")
+
+    assert await raw("groundedness", GOOD) == 5
+    assert (figure.raw or 0) <= 3
+    assert "9,900円" in figure.reason
+    assert figure.detail["missing_numbers"] == ["9,900円"]
+    assert (opposite.raw or 0) <= 2
+    assert "逆" in opposite.reason
+    assert await raw("groundedness", "全額を現金書留でお客様のご自宅までお届けします。") <= 2
+
+
+async def test_groundedness_judges_by_this_turns_passages_only() -> None:
+    """Neither the reference nor other passages support; without any, a claim is a 1."""
+    assert await raw("groundedness", GOOD, passages=(UNRELATED,)) <= 2
+    assert await raw("groundedness", GOOD, passages=()) == 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        REFUSAL,
+        REFUSAL_WITH_CONTACT,
+        HANDOVER,
+        "お問い合わせありがとうございます。",
+        "どの機種をお使いですか？",
+    ],
+)
+async def test_what_claims_nothing_is_grounded(answer: str) -> None:
+    """Refusals, handovers, courtesies and questions back."""
+    score = await grade("groundedness", answer, passages=())
+
+    assert score.raw == 5
+    assert score.detail["claims"] == 0
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "low", "high"),
+    [
+        ("富士山です", "富士山", 4, 5),
+        ("桜島です", "富士山", 1, 2),
+        ("解約金は4800円です", "解約金は４，８００円です。", 5, 5),
+        ("解約金は3,700円です。", "解約金は4,800円です。", 1, 2),
+        ("翌月に繰り越せます。", "翌月に繰り越せません。", 1, 2),
+        ("分かりかねます。", "解約金は4,800円です。", 1, 1),
+        ("分かりかねます。", "資料に記載がございません。", 5, 5),
+    ],
+)
+async def test_similarity_compares_what_is_meant(answer: str, reference: str, low: int, high: int) -> None:
+    """Figures, yes or no, and whether it declines."""
+    assert low <= await raw("similarity", answer, a_case(references=((reference,),))) <= high
+
+
+async def test_similarity_without_a_reference_is_skipped() -> None:
+    """On a turn to which none belongs."""
+    score = await grade("similarity", GOOD, None, GOOD)
+
+    assert (score.state, score.raw, score.value) == ("skipped", None, None)
+    assert "2" in score.reason
+
+
+async def test_relevance_is_taking_up_the_need() -> None:
+    """Directly, or in the words of a passage about it; unrelated text is not; declining is in between."""
+    assert await raw("relevance", GOOD) == 5
+    assert await raw("relevance", UNRELATED, passages=(UNRELATED,)) <= 2
+    assert await raw("relevance", REFUSAL) == 3
+    assert await raw("relevance", REFUSAL_WITH_CONTACT) == 4
+    assert await raw("relevance", "ご契約のプラン名をお教えいただけますか？") == 4
+
+
+async def test_fluency_is_modest() -> None:
+    """Ordinary text 5, garbling and the wrong language low, each sign named."""
+    repeated = await grade("fluency", "料金は料金は料金は料金は330円です。")
+
+    assert await raw("fluency", GOOD) == 5
+    assert await raw("fluency", "You can cancel your contract on the web site.") <= 2
+    assert (repeated.raw or 0) <= 3
+    assert repeated.detail["signs"] == ["repeats"]
+    assert "くり返し" in repeated.reason
+
+
+async def test_the_turn_judge_breaks_its_verdict_down() -> None:
+    """Steps, a conclusion and five categories; reason and conclusion are the same, raw is Overall."""
+    score = await grade("turn", GOOD)
+    categories = ("understanding", "relevance", "completeness", "correctness", "coherence", "overall")
+
+    assert set(score.detail) >= {*categories, "steps", "conclusion"}
+    assert all(score.detail[name] in {1, 2, 3, 4, 5} for name in categories)
+    assert len(score.detail["steps"]) >= 3  # type: ignore[arg-type]
+    assert score.reason == score.detail["conclusion"]
+    assert score.raw == score.detail["overall"] == 5
+
+
+@pytest.mark.parametrize("answer", [REFUSAL, REFUSAL_WITH_CONTACT, "担当者におつなぎいたします。"])
+async def test_declining_what_can_be_answered_is_bad(answer: str) -> None:
+    """Nothing is complete about it."""
+    score = await grade("turn", answer)
+
+    assert (score.raw or 5) <= 2
+    assert score.detail["completeness"] in {1, 2}
+
+
+async def test_declining_what_was_answered_before_is_less_bad() -> None:
+    """The customer has it already."""
+    assert await raw("turn", REFUSAL, None, GOOD) == 3
+
+
+async def test_declining_the_unanswerable_is_right_and_answering_it_invents() -> None:
+    """Honesty is a 4, with a contact a 5; an answer, however well grounded, is a 2."""
+    assert await raw("turn", REFUSAL, UNANSWERABLE) == 4
+    assert await raw("turn", REFUSAL_WITH_CONTACT, UNANSWERABLE) == 5
+    assert await raw("turn", GOOD, UNANSWERABLE) == 2
+    assert await raw("turn", "カエデ光は月額4,000円です。", UNANSWERABLE) == 2
+
+
+async def test_a_reference_that_declines_says_what_is_unanswerable() -> None:
+    """Where the data set does not."""
+    unlabelled = UNANSWERABLE.model_copy(update={"answerable": None})
+
+    assert await raw("turn", REFUSAL_WITH_CONTACT, unlabelled) == 5
+
+
+@pytest.mark.parametrize(
+    ("answer", "low", "high"),
+    [
+        (HANDOVER, 5, 5),
+        ("担当者におつなぎいたします。", 4, 4),
+        ("ご迷惑をおかけし、申し訳ございません。", 3, 3),
+        (REFUSAL, 2, 2),
+        (UNRELATED, 1, 1),
+    ],
+)
+async def test_a_complaint_wants_an_apology_and_a_person(answer: str, low: int, high: int) -> None:
+    """Not a text about something else."""
+    assert low <= await raw("turn", answer, COMPLAINT) <= high
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "24か月以内の解約ですので、ホーム1ギガの解約金は3,700円です。",
+        "24か月以内の解約ですが、ホーム1ギガの解約金はかかりません。",
+        UNRELATED,
+    ],
+)
+async def test_a_wrong_answer_cannot_go_out(answer: str) -> None:
+    """Another amount, the opposite, or another matter: Overall at most 3."""
+    score = await grade("turn", answer)
+
+    assert (score.raw or 5) <= 3
+    assert {score.detail["correctness"], score.detail["completeness"]} & {1, 2}
+
+
+async def test_an_invention_beside_a_right_answer_is_noticed() -> None:
+    """Correctness is at most 3 as soon as a sentence is in neither passages nor reference."""
+    score = await grade("turn", GOOD + "キャンペーン中は9,900円を現金書留でご自宅へお届けします。")
+
+    assert score.detail["correctness"] in {1, 2, 3}
+    assert "9,900円" in score.reason
+
+
+async def test_repeating_an_answer_that_was_not_enough_is_no_answer() -> None:
+    """Coherence falls, and Overall is at most 3."""
+    said = "解約金は最後の利用料金と一緒に請求いたします。"
+
+    score = await grade("turn", said, None, said)
+
+    assert (score.raw or 5) <= 3
+    assert "くり返し" in score.reason
+
+
+async def test_beside_the_point_stays_so_on_later_turns() -> None:
+    """A turn without a reference of its own is not complete while nothing of the case's has been said."""
+    score = await grade("turn", UNRELATED, None, "少々お待ちください。", passages=(UNRELATED,))
+
+    assert (score.raw or 5) <= 3
+    assert score.detail["completeness"] in {1, 2}
+
+
+async def test_a_handover_that_is_due_is_missed() -> None:
+    """Also when the question itself is answered."""
+    assert await raw("turn", GOOD, a_case(handover="required")) <= 3
+
+
+async def test_the_same_exhibit_gets_the_same_score() -> None:
+    """Nothing is drawn by chance."""
+    for name in STAND_INS:
+        assert await grade(name, GOOD) == await grade(name, GOOD)
+
+
+def test_a_grade_costs_little() -> None:
+    """Far below ten milliseconds a judge on known passages, whatever the machine is busy with."""
+
+    async def all_judges() -> None:
+        for at in range(20):
+            for name in STAND_INS:
+                await grade(name, f"{GOOD}手続き番号は{at}です。")
+
+    started = time.process_time()
+    asyncio.run(all_judges())
+
+    assert (time.process_time() - started) / (20 * len(STAND_INS)) < 0.01
+
+
+@pytest.mark.parametrize("text", ["、", "あ、", "資料には", "1,", "\n", "「", "x", "\ud800。"])
+async def test_a_bot_cannot_stall_the_judges(text: str) -> None:
+    """Twenty thousand characters of nonsense are graded in seconds at most."""
+    text = text * (20_000 // len(text))
+    started = time.process_time()
+    for name in STAND_INS:
+        await grade(name, text, passages=(text,))
+
+    assert time.process_time() - started < 5
+
+
+@given(
+    answer=st.text(max_size=300),
+    reference=st.text(min_size=1, max_size=80),
+    language=st.sampled_from(["ja", "en"]),
+)
+def test_any_text_can_be_graded(answer: str, reference: str, language: str) -> None:
+    """Whatever comes in, every judge returns a grade."""
+    case = a_case(language=language, references=((reference,),))
+    for name in STAND_INS:
+        assert asyncio.run(grade(name, answer, case, passages=(reference,))).raw in {1, 2, 3, 4, 5}
