@@ -1,7 +1,6 @@
 """The world of a test: an empty folder, a clean environment, no network but loopback."""
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ from simulator import find
 
 
 @pytest.fixture(autouse=True)
-def clean_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def clean_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every test stands in a folder of its own, without keys, endpoints or caches of this machine."""
     for name in list(os.environ):
         if name.startswith(("REHEARSAL_", "OPENAI_", "LANGSMITH_", "LANGCHAIN_")) or name.endswith("_PROXY"):
@@ -20,7 +19,6 @@ def clean_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
     monkeypatch.setenv("COLUMNS", "110")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.chdir(tmp_path)
-    yield
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from simulator.files.columns import COLUMNS
 from simulator.cases import read_cases
 from simulator.errors import CaseFileError
+from simulator.files.columns import COLUMNS
 from simulator.types import Facts, Message
 from tests.case_files import as_csv, from_cell, one, refusal, saved
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from simulator.files.columns import COLUMNS, field_of, normalised
 from simulator.cases import read_cases, select, unused_columns
 from simulator.errors import CaseFileError
+from simulator.files.columns import COLUMNS, field_of, normalised
 from simulator.types import Case, Facts, Message
 from tests.case_files import as_csv, one, refusal, saved
 

@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from simulator.files.columns import has_question
 from simulator.errors import CaseFileError
+from simulator.files.columns import has_question
 from simulator.files.rows import Row, read_rows
 
 TEXT = st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=5)

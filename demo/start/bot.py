@@ -1,7 +1,7 @@
 """Your bot, as the rehearsal sees it: a question in, the answer and the passages it came from out."""
 
 PASSAGES = {
-    "returns": "商品の到着後14日以内であれば、未使用品に限り返品できます。Returns are accepted within 14 days.",
+    "returns": "到着後14日以内の未使用品に限り返品できます。Unused items can be returned within 14 days.",
     "fees": "送料は全国一律550円です。Delivery costs 550 yen anywhere in Japan.",
 }
 
