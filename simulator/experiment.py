@@ -130,6 +130,7 @@ class Sitting:
     async def _play_all(self, waiting: Iterator[Conversation], tasks: asyncio.TaskGroup) -> None:
         """One of the places: takes the next conversation as long as there is one."""
         for start in waiting:
+            await asyncio.sleep(0)  # a bot that never waits would keep grades and Ctrl-C waiting
             talk = await self._play(start, tasks)
             if talk.ended is not None:
                 self.file.ended(talk.id, talk.ended, talk.reason, talk.closing)

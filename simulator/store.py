@@ -62,7 +62,11 @@ class RunFile:
         """Not to be called directly."""
         self.path = path
         self._lock = lock
-        self._file = _connect(path)
+        try:
+            self._file = _connect(path)
+        except RunFileError:
+            lock.close()
+            raise
 
     @classmethod
     def create(
@@ -76,15 +80,15 @@ class RunFile:
         except OSError as error:
             msg = f"{folder}: cannot be written ({error.strerror}). Choose another folder with --runs."
             raise RunFileError(msg) from None
-        try:
+        with contextlib.ExitStack() as undone:  # a run without its plan is none
+            undone.callback(shutil.rmtree, folder, ignore_errors=True)
             opened = cls(path, _hold(folder))
-            opened._begin(run, plan, personas)
-        except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)  # a run without its plan is none
-            raise
+            undone.callback(opened.close)
+            opened._write_plan(run, plan, personas)
+            undone.pop_all()
         return opened
 
-    def _begin(self, run: Run, plan: Iterable[Conversation], personas: Iterable[Persona]) -> None:
+    def _write_plan(self, run: Run, plan: Iterable[Conversation], personas: Iterable[Persona]) -> None:
         with self._transaction() as file:
             for statement in _SCHEMA.split(";"):
                 file.execute(statement)
@@ -110,7 +114,8 @@ class RunFile:
             yield self._file
             self._file.execute("COMMIT")
         except sqlite3.Error as error:
-            msg = f"{self.path}: cannot be written ({error}); what was committed before is safe."
+            safe = "what was committed before is safe"
+            msg = f"{self.path}: cannot be written ({error}); {safe}. Is the disk full?"
             raise RunFileError(msg) from None
         finally:
             if self._file.in_transaction:
@@ -292,9 +297,9 @@ def _hold(folder: Path) -> IO[str]:
         lock.close()
         msg = f"{folder.name} is being written by process {holder}; wait for it, or end it."
         raise RunFileError(msg) from None
-    lock.truncate(0)
-    lock.write(str(os.getpid()))
-    lock.flush()
+    with contextlib.suppress(OSError):  # who holds it is a courtesy; a full disk is met soon enough
+        os.truncate(lock.fileno(), 0)
+        os.write(lock.fileno(), str(os.getpid()).encode())
     return lock
 
 

@@ -108,6 +108,8 @@ class Case(Value):
 
     `references` holds the acceptable answers per turn: `references[0]` belongs to turn 1.
     `passages` are the ids of the gold passages; `answer` and `contexts` are a recorded reply.
+    `script` is what the customer says from turn 2 on, line by line; `recorded` is what a bot answered
+    when the dialogue was logged: `recorded[0]` belongs to turn 1, an empty text to a turn without answer.
     """
 
     id: Text
@@ -125,6 +127,8 @@ class Case(Value):
     answer: str | None = None
     contexts: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+    script: tuple[str, ...] = ()
+    recorded: tuple[Answer, ...] = ()
 
     @field_validator("references", mode="before")
     @classmethod

@@ -93,7 +93,7 @@ class PersonaUser:
             problem = self.prompts.problem(case.language, rule)
             messages = [
                 *messages,
-                {"role": "assistant", "content": line.message or "-"},
+                {"role": "assistant", "content": line.message.strip() or "-"},
                 {"role": "user", "content": self.prompts.text(case.language, "retry", problem=problem)},
             ]
         msg = f"the customer model broke the rule '{broken[-1]}' twice"

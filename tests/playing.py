@@ -123,8 +123,8 @@ def rubric(name: str) -> Rubric:
 
 
 def endpoint(server: OpenAIServer, role: Role, key: str = "key") -> Endpoint:
-    """A role at the fake endpoint."""
-    return Endpoint(role=role, model="fake-chat", url=server.url, key=SecretStr(key))
+    """A role at the fake endpoint, with a model of its own name."""
+    return Endpoint(role=role, model=f"{role}-model", url=server.url, key=SecretStr(key))
 
 
 @asynccontextmanager
@@ -155,6 +155,9 @@ def a_stage(server: OpenAIServer | None = None, key: str = "key", **settings: An
     told = Settings(**({"cache": "off", "judges": RUBRICS} | settings))
     roles: tuple[Role, ...] = get_args(Role)
     endpoints = {role: endpoint(server, role, key) if server else None for role in roles}
+    for role, known in endpoints.items():
+        if known and (named := getattr(told, f"{role}_model")):
+            endpoints[role] = known.model_copy(update={"model": named})
     personas = [find.persona(name) for name in ("angry", "calm", "beginner")]
     stage = Stage(told, endpoints, personas, Ledger({}, told.budget))
     stage.connections.wait = wait_none()

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -82,6 +82,7 @@ def test_endings_read_as_words() -> None:
     )
 
 
+@settings(deadline=None)
 @given(ANYTHING)
 def test_anything_can_be_made_storable(text: str) -> None:
     """Whatever a bot or a model says becomes text that UTF-8 and JSON can hold, and stays so."""
@@ -92,6 +93,7 @@ def test_anything_can_be_made_storable(text: str) -> None:
     assert encodable(clean) == clean
 
 
+@settings(deadline=None)
 @given(st.text().filter(lambda text: "\0" not in text))
 def test_sound_text_is_left_alone(text: str) -> None:
     """Text without lone surrogates and NULs comes back as it is."""

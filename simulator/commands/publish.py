@@ -35,8 +35,9 @@ def say_stopped(path: Path, why: str) -> None:
 
     folder = path.parent
     run = folder.name if folder == Path(Settings().runs, folder.name) else str(folder)
-    because = " ".join(plain(why).split()).rstrip(".")
-    sys.stderr.write(f"error: {because}. Finish it with: python run.py --resume {shlex.quote(run)}\n")
+    because = " ".join(plain(why).split())
+    stop = "" if because.endswith((".", "?")) else "."
+    sys.stderr.write(f"error: {because}{stop} Finish it with: python run.py --resume {shlex.quote(run)}\n")
 
 
 def _show(path: Path, settings: Settings) -> Gate:

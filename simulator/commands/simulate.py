@@ -2,9 +2,10 @@
 
 import asyncio
 import contextlib
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from simulator.commands.options import takes_settings
 from simulator.settings import NOT_OF_THE_RUN, Settings, from_run, load
@@ -40,8 +41,9 @@ def _start(settings: Settings) -> int:
     from simulator.stage import Stage
 
     plan, personas = read_plan(settings)
-    stage = Stage(settings, endpoints(settings), personas, Ledger({}, settings.budget))
-    stage.check_adapter(plan)
+    with _aside():
+        stage = Stage(settings, endpoints(settings), personas, Ledger({}, settings.budget))
+        stage.check_adapter(plan)
     if settings.dry_run:
         return _dry_run(settings, stage, plan)
     return _perform(settings, stage, plan, lambda: create_run(settings, stage, plan, personas))
@@ -79,10 +81,10 @@ def _go_on(settings: Settings, file: "RunFile") -> int:
 
     results = file.results()
     ledger = Ledger(results.spending, settings.budget)
-    stage = Stage(settings, endpoints(settings), results.personas, ledger)
+    with _aside():
+        stage = Stage(settings, endpoints(settings), results.personas, ledger)
     if settings.dry_run:
-        cut_off = (None, Ended.INTERRUPTED, Ended.BUDGET)
-        return _dry_run(settings, stage, [talk for talk in results.conversations if talk.ended in cut_off])
+        return _dry_run(settings, stage, results.conversations)
 
     def reopened() -> "RunFile":
         file.reopened()
@@ -105,9 +107,9 @@ def _perform(
         opened.append(open_file())
         return opened[0]
 
-    announce(settings, stage, plan)
+    announce(settings, stage, _to_be_held(plan))
     try:
-        with progress_on_stderr(plan, stage) as progress:
+        with progress_on_stderr(plan, stage) as progress, _aside():
             path, stopped = asyncio.run(perform(stage, plan, opening, progress))
     except KeyboardInterrupt:  # Ctrl-C for the second time
         if not opened:
@@ -121,5 +123,15 @@ def _dry_run(settings: Settings, stage: "Stage", plan: Sequence[Conversation]) -
     from simulator.commands.announce import show_forecast
     from simulator.forecast import forecast
 
-    show_forecast(forecast(stage, plan), as_json=settings.json_output)
+    show_forecast(forecast(stage, _to_be_held(plan)), as_json=settings.json_output)
     return 0
+
+
+def _to_be_held(plan: Sequence[Conversation]) -> list[Conversation]:
+    """The conversations that are new, or were cut off."""
+    return [talk for talk in plan if talk.ended in (None, Ended.INTERRUPTED, Ended.BUDGET)]
+
+
+def _aside() -> contextlib.redirect_stdout[TextIO]:
+    """What a bot's own code prints goes to stderr: stdout is for the summary, or for one JSON object."""
+    return contextlib.redirect_stdout(sys.stderr)

@@ -1,0 +1,252 @@
+"""A dialogue has the shape it should, and whatever a bot does in it becomes data."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from simulator.conversation import ask, converse
+from simulator.errors import AccessDenied, ModelFailure, RagFailure, RunFileError
+from simulator.spending import BudgetSpent
+from simulator.types import Answer, Case, Conversation, Ended, Query, Rag, Turn, User, Utterance
+from simulator.users import ScriptedUser
+from tests.playing import a_case, a_rich_case, a_talk, a_turn, echo
+
+
+class Notes:
+    """A log in memory."""
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[str, int, str]] = []
+
+    def said(self, conversation: str, turn: int, utterance: Utterance) -> None:
+        """The customer's line."""
+        self.lines.append(("said", turn, utterance.text))
+
+    def answered(self, conversation: str, turn: int, answer: Answer) -> None:
+        """The bot's answer."""
+        self.lines.append(("answered", turn, answer.text))
+
+
+async def talk(
+    user: User | None = None,
+    rag: Rag = echo,
+    start: Conversation | None = None,
+    log: Notes | None = None,
+    **options: Any,
+) -> Conversation:
+    """A dialogue of up to three turns."""
+    given: dict[str, Any] = {"turns": 3, "session": "s", "timeout": 5.0} | options
+    return await converse(
+        start or a_talk(), user or ScriptedUser(["二つ目", "三つ目"]), rag, log or Notes(), **given
+    )
+
+
+def leaving(after: int, utterance: Utterance) -> User:
+    """A customer who leaves after so many turns, and otherwise counts."""
+
+    async def user(case: Case, turns: tuple[Turn, ...]) -> Utterance:
+        return utterance if len(turns) >= after else Utterance(text=f"その{len(turns) + 1}")
+
+    return user
+
+
+async def test_the_question_is_the_first_turn() -> None:
+    """The case's question opens; the user is asked for every later line; each step is logged in order."""
+    log = Notes()
+    done = await talk(log=log)
+    question = a_case().question
+
+    assert [turn.user for turn in done.turns] == [question, "二つ目", "三つ目"]
+    assert [turn.index for turn in done.turns] == [1, 2, 3]
+    assert log.lines == [
+        ("said", 1, question), ("answered", 1, f"「{question}」ですね。"),
+        ("said", 2, "二つ目"), ("answered", 2, "「二つ目」ですね。"),
+        ("said", 3, "三つ目"), ("answered", 3, "「三つ目」ですね。"),
+    ]  # fmt: skip
+
+
+async def test_the_bot_gets_what_went_before() -> None:
+    """Each query carries the case's own history and all earlier turns, one session, case and language."""
+    queries: list[Query] = []
+
+    async def rag(query: Query) -> str:
+        queries.append(query)
+        return "!" if len(queries) > 1 else ""
+
+    case = a_rich_case()
+    await talk(rag=rag, start=a_talk(case))
+    first, second, third = queries
+
+    assert [m.content for m in first.history] == [m.content for m in case.history]
+    assert [(m.role, m.content) for m in second.history[2:]] == [("user", case.question), ("assistant", "")]
+    assert [m.content for m in third.history[2:]] == [case.question, "", "二つ目", "!"]
+    assert {(q.session, q.case, q.language) for q in queries} == {("s", case.id, "ja")}
+
+
+@pytest.mark.parametrize(
+    ("way", "ended"),
+    [
+        ("satisfied", Ended.SATISFIED), ("gave_up", Ended.GAVE_UP), ("handed_over", Ended.HANDED_OVER),
+    ],
+)  # fmt: skip
+async def test_a_customer_leaves_in_three_ways(way: str, ended: Ended) -> None:
+    """The last words are the closing line, not a turn."""
+    words = Utterance.model_validate({"text": "ではこれで。", "next": way, "reason": "済んだ"})
+    done = await talk(leaving(1, words))
+
+    assert (done.ended, done.closing, done.reason) == (ended, "ではこれで。", "済んだ")
+    assert len(done.turns) == 1
+
+
+async def test_after_the_last_turn_only_the_leaving_is_asked() -> None:
+    """At the limit the customer is asked once more: it may still be content, and what it says is not sent."""
+    limit = await talk(leaving(9, Utterance()), turns=2)
+    content = await talk(leaving(2, Utterance(next="satisfied", reason="わかった")), turns=2)
+
+    assert (limit.ended, len(limit.turns), limit.closing) == (Ended.TURN_LIMIT, 2, "")
+    assert (content.ended, len(content.turns), content.reason) == (Ended.SATISFIED, 2, "わかった")
+
+
+async def test_two_failures_in_a_row_end_it() -> None:
+    """One failure is survived; the second in a row is the bot's ending, with its message."""
+    answers: Iterator[str | RagFailure] = iter(
+        [RagFailure("error", "first"), "ok", RagFailure("timeout", "a"), RagFailure("error", "b")]
+    )
+
+    async def rag(query: Query) -> str:
+        if isinstance(answer := next(answers), str):
+            return answer
+        raise answer
+
+    done = await talk(leaving(9, Utterance()), rag=rag, turns=9)
+
+    assert [turn.answer.error is None for turn in done.turns] == [False, True, False, False]
+    assert (done.ended, done.reason) == (Ended.RAG_FAILED, "b")
+
+
+async def test_a_refused_key_ends_it_at_once() -> None:
+    """Nobody asks on where the bot's endpoint has denied access, on whichever turn."""
+    answers = iter(["ok"])
+
+    async def rag(query: Query) -> str:
+        for answer in answers:
+            return answer
+        raise RagFailure("denied", "401")
+
+    done = await talk(rag=rag)
+
+    assert (done.ended, len(done.turns)) == (Ended.RAG_FAILED, 2)
+
+
+async def test_the_customers_failure_is_not_the_bots() -> None:
+    """A customer model that gives nothing usable ends the talk as user_failed, with what was said so far."""
+
+    async def user(case: Case, turns: tuple[Turn, ...]) -> Utterance:
+        raise ModelFailure("guard", "the customer model broke the rule 'desk' twice")
+
+    done = await talk(user)
+
+    assert (done.ended, len(done.turns)) == (Ended.USER_FAILED, 1)
+    assert "desk" in done.reason
+
+
+@pytest.mark.parametrize(
+    "error", [AccessDenied("denied", "401"), BudgetSpent("spent"), RunFileError("disk full")]
+)
+async def test_what_stops_a_run_is_nobodys_failure(error: Exception) -> None:
+    """A refused key, a spent budget and a full disk pass through customer and bot alike."""
+
+    async def user(case: Case, turns: tuple[Turn, ...]) -> Utterance:
+        raise error
+
+    async def rag(query: Query) -> str:
+        raise error
+
+    with pytest.raises(type(error)):
+        await talk(user)
+    with pytest.raises(type(error)):
+        await talk(rag=rag)
+
+
+async def test_an_interrupted_talk_goes_on() -> None:
+    """Turns that are there are not played again; a line that was not answered is asked as it was said."""
+    log = Notes()
+    asked: list[str] = []
+
+    async def rag(query: Query) -> str:
+        asked.append(query.text)
+        return "!"
+
+    line = Utterance(text="途中の一言", broken_rules=("desk",))
+    done = await talk(rag=rag, start=a_talk(a_case(), a_turn()), log=log, pending=line)
+
+    assert asked == ["途中の一言", "三つ目"]
+    assert done.turns[0] == a_turn()
+    assert [turn.broken_rules for turn in done.turns] == [(), ("desk",), ()]
+    assert log.lines[0] == ("answered", 2, "!")
+
+
+async def test_each_turn_is_told_as_soon_as_it_is_there() -> None:
+    """The listener gets the talk with the new turn before the next line is asked for."""
+    told: list[int] = []
+
+    async def user(case: Case, turns: tuple[Turn, ...]) -> Utterance:
+        assert told == list(range(1, len(turns) + 1))
+        return Utterance(text=f"その{len(turns) + 1}")
+
+    await talk(user, on_turn=lambda talk: told.append(len(talk.turns)))
+
+    assert told == [1, 2, 3]
+
+
+async def test_cancelled_between_line_and_answer() -> None:
+    """An interruption while the bot thinks leaves the line said and unanswered, and no turn."""
+    log, asked = Notes(), asyncio.Event()
+
+    async def rag(query: Query) -> str:
+        asked.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    running = asyncio.create_task(talk(rag=rag, log=log))
+    await asked.wait()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+    assert [(step, turn) for step, turn, _ in log.lines] == [("said", 1)]
+
+
+async def test_a_bot_cannot_swallow_an_interruption() -> None:
+    """A bot that answers when it is cancelled is not heard: no turn is written, nothing is graded."""
+    log, asked = Notes(), asyncio.Event()
+
+    async def rag(query: Query) -> str:
+        asked.set()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        return "too late"
+
+    running = asyncio.create_task(talk(rag=rag, log=log))
+    await asked.wait()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+    assert [step for step, _, _ in log.lines] == ["said"]
+    late = await ask(rag, Query(text="?"), 0.01)
+    assert late.error is not None
+    assert (late.text, late.error.kind) == ("", "timeout")
+
+
+async def test_a_long_talk_is_cheap() -> None:
+    """Fifty turns of a quick bot take well under a second."""
+    started = time.perf_counter()
+    done = await talk(leaving(99, Utterance()), turns=50)
+
+    assert len(done.turns) == 50
+    assert time.perf_counter() - started < 5

@@ -1,0 +1,236 @@
+"""Whatever a bot raises, returns or withholds, it becomes an answer or a typed failure."""
+
+import asyncio
+import json
+import re
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.conversation import CUT_MARK, LONGEST_ANSWER, as_answer, ask
+from simulator.errors import InputError, ModelFailure, RagFailure
+from simulator.types import Answer, Passage, Query, Rag
+
+QUERY = Query(text="いくらですか")
+
+
+async def failure(rag: Rag, timeout: float = 5.0) -> tuple[str, str]:
+    """Kind and message of what went wrong in the bot's answer."""
+    answer = await ask(rag, QUERY, timeout)
+    assert answer.error is not None
+    assert answer.text == ""
+    return answer.error.kind, answer.error.message
+
+
+class Rude(BaseException):
+    """What is no Exception."""
+
+
+class Mute(Exception):
+    """An error that cannot even be shown."""
+
+    def __str__(self) -> str:
+        """Fails."""
+        raise ValueError("no words")
+
+
+def raising(error: BaseException) -> Callable[[Query], str]:
+    """A sync bot that raises."""
+
+    def rag(query: Query) -> str:
+        raise error
+
+    return rag
+
+
+def raising_later(error: BaseException) -> Rag:
+    """An async bot that raises."""
+
+    async def rag(query: Query) -> str:
+        raise error
+
+    return rag
+
+
+@pytest.mark.parametrize("made", [raising, raising_later])
+@pytest.mark.parametrize(
+    ("error", "kind", "message"),
+    [
+        (ValueError("bad\n  value"), "error", "ValueError: bad value"),
+        (RuntimeError(), "error", "RuntimeError"),
+        (TimeoutError("read timed out"), "timeout", "TimeoutError: read timed out"),
+        (RagFailure("unreachable", "no\nroute"), "unreachable", "no route"),
+        (InputError("mend it"), "error", "InputError: mend it"),
+        (ModelFailure("timeout", "no reply"), "timeout", "no reply"),
+        (StopIteration("end"), "error", "StopIteration"),
+        (StopAsyncIteration("end"), "error", "StopAsyncIteration"),
+        (asyncio.CancelledError(), "error", "CancelledError"),
+        (SystemExit(1), "error", "SystemExit: 1"),
+        (Rude("!"), "error", "Rude: !"),
+        (BaseExceptionGroup("several", [Rude("!")]), "error", "BaseExceptionGroup: several"),
+        (Mute(), "error", "Mute"),
+        (ValueError("\ud800 x\0"), "error", "ValueError: \ufffd x\ufffd"),
+        (ValueError("long " * 1000), "error", "ValueError: long"),
+        (RecursionError("deep"), "error", "RecursionError: deep"),
+    ],
+)
+async def test_whatever_a_bot_raises_is_a_finding(
+    made: Callable[[BaseException], Rag], error: BaseException, kind: str, message: str
+) -> None:
+    """Sync or async, an exception is stored as one short line; only the kind tells them apart."""
+    got = await failure(made(error))
+
+    assert got[0] == kind
+    assert message in got[1]
+    assert len(got[1]) <= 300
+    assert "\n" not in got[1]
+
+
+async def test_a_blocking_bot_cannot_end_the_program() -> None:
+    """KeyboardInterrupt on the bot's thread is the bot's own."""
+    assert await failure(raising(KeyboardInterrupt())) == ("error", "KeyboardInterrupt")
+
+
+async def test_a_hanging_bot_is_given_up() -> None:
+    """Sync or async, it has `timeout` seconds; the seconds are the answer's own."""
+    release = threading.Event()
+
+    def blocks(query: Query) -> str:
+        release.wait(30)
+        return "late"
+
+    async def hangs(query: Query) -> str:
+        await asyncio.Event().wait()
+        return "never"
+
+    assert await failure(blocks, 0.02) == ("timeout", "no answer within 0.02 s")
+    assert await failure(hangs, 0.02) == ("timeout", "no answer within 0.02 s")
+    assert 0.02 <= ((await ask(hangs, QUERY, 0.02)).seconds or 0) < 5
+    release.set()
+
+
+async def test_blocking_bots_run_beside_the_loop() -> None:
+    """Three sync bots wait for each other: they can only all answer when they run at once."""
+    meeting = threading.Barrier(3, timeout=10)
+
+    def rag(query: Query) -> str:
+        meeting.wait()
+        return threading.current_thread().name
+
+    answers = await asyncio.gather(*(ask(rag, QUERY, 10) for _ in range(3)))
+
+    assert [answer.text for answer in answers] == ["rag"] * 3
+
+
+async def test_a_hung_thread_does_not_hold_up_the_exit(root: Path) -> None:
+    """A process whose bot never comes back ends by itself."""
+    script = (
+        "import asyncio, threading\n"
+        "from simulator.conversation import ask\n"
+        "from simulator.types import Query\n"
+        "hang = lambda query: threading.Event().wait()\n"
+        "print(asyncio.run(ask(hang, Query(text='?'), 0.01)).error.kind)"
+    )
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", script, cwd=root, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    out, err = await asyncio.wait_for(process.communicate(), 20)
+
+    assert (out, err, process.returncode) == (b"timeout\n", b"", 0)
+
+
+class Desk:
+    """A bot that is an object."""
+
+    async def __call__(self, query: Query) -> str:
+        """The answer."""
+        return threading.current_thread().name
+
+    async def answer(self, query: Query) -> str:
+        """The same as a method."""
+        return await self(query)
+
+
+async def test_every_kind_of_callable_is_a_bot() -> None:
+    """An async object, method or lambda runs on the loop; a function that returns an awaitable is awaited."""
+    here = threading.current_thread().name
+    for rag in (Desk(), Desk().answer, lambda query: Desk().answer(query)):
+        assert (await ask(rag, QUERY, 5)).text == here
+
+
+@pytest.mark.parametrize(
+    "result", ["", " \n\t", "\x00"[:0], "\u200b\ufeff", "\x07\x1b", ("", []), ("  ", None)]
+)
+async def test_an_answer_with_nothing_to_read_is_empty(result: Any) -> None:
+    """Blanks, control codes and zero-width marks are no answer."""
+    assert await failure(lambda query: result) == ("empty", "empty answer")
+
+
+async def test_none_is_an_empty_answer() -> None:
+    """A bot that forgot to return anything is told so."""
+    assert await failure(lambda query: None) == ("empty", "the bot returned None")
+
+
+@pytest.mark.parametrize("result", [42, b"bytes", ["text"], {"reply": "x"}, ("a", "b", "c"), object()])
+async def test_what_is_no_answer_is_malformed(result: Any) -> None:
+    """The type that came instead is named."""
+    kind, message = await failure(lambda query: result)
+
+    assert kind == "malformed"
+    assert type(result).__name__ in message
+
+
+PASSAGES = ["一", {"id": "2", "text": "二", "source": "s.md", "score": 0.5}, Passage(id="x", text="三")]
+
+
+@pytest.mark.parametrize("result", [("答え", PASSAGES), {"answer": "答え", "passages": PASSAGES}])
+def test_passages_come_in_several_shapes(result: Any) -> None:
+    """Texts are numbered, mappings keep their id, source and score, passages stay as they are."""
+    assert as_answer(result) == Answer(
+        text="答え",
+        passages=(
+            Passage(id="1", text="一"),
+            Passage(id="2", text="二", source="s.md", score=0.5),
+            Passage(id="x", text="三"),
+        ),
+    )
+
+
+async def test_a_megabyte_is_cut() -> None:
+    """An answer of 200,000 characters keeps its beginning, with a mark."""
+    answer = await ask(lambda query: "長い。" * 66_000, QUERY, 5)
+
+    assert answer.error is None
+    assert answer.text == ("長い。" * 66_000)[:LONGEST_ANSWER] + CUT_MARK
+
+
+async def test_odd_characters_can_be_stored() -> None:
+    """Lone surrogates and NULs become U+FFFD everywhere in an answer; other control codes are kept."""
+    odd = "\ud800a\x00\x1b[31m"
+    passage = Passage(id=odd, text=odd, source=odd)
+    answer = await ask(lambda query: Answer(text=odd, passages=(passage,)), QUERY, 5)
+
+    assert answer.text == "\ufffda\ufffd\x1b[31m"
+    assert {answer.passages[0].id, answer.passages[0].text, answer.passages[0].source} == {answer.text}
+    assert json.loads(answer.model_dump_json())["text"] == answer.text
+
+
+@pytest.mark.parametrize("own", [None, 0.0, -1.0, float("nan"), float("inf")])
+async def test_seconds_are_measured(own: float | None) -> None:
+    """A bot's own sensible figure is taken, as of a recorded answer; any other is measured here."""
+    measured = await ask(lambda query: Answer(text="!", seconds=own), QUERY, 5)
+    told = await ask(lambda query: Answer(text="!", seconds=2.5), QUERY, 5)
+
+    assert 0 < (measured.seconds or 0) < 5
+    assert told.seconds == 2.5
+
+
+async def test_an_answer_of_wrong_parts_is_a_finding() -> None:
+    """An Answer that was made around the checks is caught by them."""
+    kind, message = await failure(lambda query: Answer.model_construct(text=7))  # type: ignore[arg-type]
+
+    assert (kind, bool(re.match("ValidationError", message))) == ("error", True)

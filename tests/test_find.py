@@ -1,0 +1,245 @@
+"""A name is looked up on the shelf, anything else where the user stands; mistakes are one line."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator import find
+from simulator.errors import InputError, PromptError, RagFailure, UnknownName
+from simulator.rubrics import Rubric
+from simulator.types import Query
+
+BOT = '''
+"""A bot."""
+loaded = []
+
+def answer(question):
+    loaded.append(question)
+    return f"{len(loaded)}: {question}"
+
+class Desk:
+    def reply(self, question):
+        return "from an object: " + question
+
+desk = Desk()
+number = 42
+
+def connect(*, tone: str, warm: bool = False, top: int = 4, path: "Path" = None, **rest):
+    def rag(query):
+        return f"{tone} {warm} {top}"
+    return rag
+
+def nothing():
+    pass
+'''
+
+
+@pytest.fixture(autouse=True)
+def bot(tmp_path: Path) -> Any:
+    """A bot of the user's own where the user stands; what it brings into the process goes again."""
+    (tmp_path / "bot.py").write_text(BOT, encoding="utf-8")
+    before = set(sys.modules), list(sys.path)
+    yield
+    for name in set(sys.modules) - before[0]:
+        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+    sys.path[:] = before[1]
+
+
+def test_the_shelves_list_what_they_hold() -> None:
+    """The folder is the registry; files with an underscore are no entries."""
+    assert {"angry", "calm", "beginner"} <= set(find.persona_names())
+    assert {"turn", "relevance", "groundedness", "similarity", "fluency", "cosine"} <= set(find.judge_names())
+    assert {"demo", "http", "openai_chat", "function", "recorded"} <= set(find.adapter_names())
+    assert not any(
+        name.startswith("_") for name in (*find.persona_names(), *find.judge_names(), *find.adapter_names())
+    )
+
+
+def test_everything_on_the_shelves_can_be_had() -> None:
+    """Every persona, judge and adapter is found by its name and says in a line what it is."""
+    assert [find.persona(name).id for name in find.persona_names()] == find.persona_names()
+    for name in find.judge_names():
+        found = find.judge(name)
+        assert found.name == name if isinstance(found, Rubric) else found.__name__ == name
+    for name in find.adapter_names():
+        assert callable(find.connector(name))
+    names = {*find.persona_names(), *find.judge_names(), *find.adapter_names()}
+    for shelf in (find.PERSONAS, find.JUDGES, find.ADAPTERS):
+        for path in shelf.iterdir():
+            if path.stem in names and not path.name.startswith("_"):
+                assert find.first_line(path), path
+
+
+@pytest.mark.parametrize(
+    ("look_up", "name", "message"),
+    [
+        (
+            find.persona,
+            "angri",
+            "unknown persona 'angri'. Did you mean angry? There are: angry, beginner, calm",
+        ),
+        (find.judge, "relevanze", "unknown judge 'relevanze'. Did you mean relevance?"),
+        (find.connector, "htpp", "unknown adapter 'htpp'. Did you mean http?"),
+        (find.connector, "mybot", "Your own bot: --adapter bot.py:answer."),
+        (find.persona, "_user", "unknown persona '_user'."),
+        (find.persona, "../personas/angry", "cannot be read"),
+        (find.persona, "none.toml", "none.toml: cannot be read (No such file or directory)."),
+        (find.judge, "none.py:x", "none.py: there is no such file here."),
+        (find.judge, "no.such.module:x", "no.such.module:x: cannot be imported: ModuleNotFoundError"),
+        (find.judge, "bot.py:answr", "unknown name in bot.py 'answr'. Did you mean answer?"),
+        (find.judge, "bot.py:", "unknown name in bot.py ''."),
+        (find.judge, "bot.py:number", "bot.py:number is int, not something that can be called."),
+    ],
+)
+def test_a_wrong_name_is_answered_with_what_there_is(look_up: Any, name: str, message: str) -> None:
+    """One line, with near names and what the shelf holds."""
+    with pytest.raises(InputError) as met:
+        look_up(name)
+    assert message in str(met.value)
+    assert "\n" not in str(met.value)
+
+
+def test_a_persona_of_ones_own(tmp_path: Path) -> None:
+    """It is named like its file; a misspelt key in it is named with the file."""
+    text = (find.PERSONAS / "angry.toml").read_text(encoding="utf-8")
+    (tmp_path / "louder.toml").write_text(text, encoding="utf-8")
+    (tmp_path / "wrong.toml").write_text(text.replace("[ja]\nname", "[ja]\nnmae"), encoding="utf-8")
+
+    assert find.persona("./louder.toml").id == "louder"
+    assert find.persona("louder.toml").ja == find.persona("angry").ja
+    with pytest.raises(PromptError, match=r"wrong\.toml: ja\.name: Field required"):
+        find.persona("./wrong.toml")
+
+
+@pytest.mark.parametrize("name", ["bot.py:answer", "./bot.py:answer", "bot:answer"])
+async def test_a_function_of_ones_own_is_a_bot(name: str) -> None:
+    """By file or by module, looked up where the user stands."""
+    rag = await find.connect(name, {}, {"chat": None, "cases": ()})
+
+    assert rag(Query(text="いくら")).text.endswith(": いくら")
+
+
+async def test_a_bots_module_is_loaded_once() -> None:
+    """Checking and connecting run the file's code one time: it may take minutes and gigabytes."""
+    find.connector("bot.py:answer")
+    first = await find.connect("bot.py:answer", {}, {})
+    second = await find.connect("./bot.py:answer", {}, {})
+    first(Query(text="a"))
+
+    assert second(Query(text="b")).text == "2: b"
+
+
+async def test_a_method_of_an_object_is_a_bot() -> None:
+    """A dotted name reaches into the module."""
+    rag = await find.connect("bot.py:desk.reply", {}, {})
+
+    assert rag(Query(text="?")).text == "from an object: ?"
+
+
+async def test_settings_are_converted_by_annotation() -> None:
+    """`--set` values are texts; the connector's annotations say what they mean."""
+    rag = await find.connect("bot.py:connect", {"tone": "kind", "warm": "yes", "top": "7"}, {})
+
+    assert rag(Query(text="?")) == "kind True 7"
+
+
+async def test_a_connector_may_be_async_and_gets_what_it_names(tmp_path: Path) -> None:
+    """What a run offers (chat, cases) goes by name to a connector that asks for it."""
+    code = "async def connect(*args, cases, tone='kind'):\n    return lambda query: f'{tone} {cases}'\n"
+    (tmp_path / "slow.py").write_text(code, encoding="utf-8")
+    rag = await find.connect("slow.py:connect", {}, {"chat": None, "cases": (1, 2)})
+
+    assert rag(Query(text="?")) == "kind (1, 2)"
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "message"),
+    [
+        (
+            "bot.py:connect",
+            {},
+            "adapter bot.py:connect needs --set tone=...  Its settings: tone, warm, top, path.",
+        ),
+        ("bot.py:connect", {"tone": "x", "top": "many"}, "--set top=many: Input should be a valid integer"),
+        (
+            "bot.py:connect",
+            {"tone": "x", "colour": "red"},
+            "unknown --set of adapter bot.py:connect 'colour'",
+        ),
+        ("bot.py:answer", {"colour": "red"}, "unknown --set of adapter bot.py:answer 'colour'"),
+        ("http", {}, "adapter http needs --set"),
+        ("demo", {"top": "0"}, "at least one passage is needed"),
+    ],
+)
+async def test_wrong_settings_are_one_line(name: str, given: dict[str, str], message: str) -> None:
+    """What is missing, unknown or not convertible is named before anything is asked."""
+    with pytest.raises(InputError) as met:
+        await find.connect(name, given, {"chat": None, "cases": ()})
+    assert message in str(met.value)
+
+
+async def test_a_connector_that_gives_no_bot_is_refused(tmp_path: Path) -> None:
+    """None in place of a bot would fail every turn."""
+    (tmp_path / "half.py").write_text("def connect():\n    pass\n", encoding="utf-8")
+
+    with pytest.raises(
+        InputError, match=r"what adapter half\.py:connect connects to is NoneType, not something"
+    ):
+        await find.connect("half.py:connect", {}, {})
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("raise ValueError('no index\\nbuilt')", "ValueError: no index built ("),
+        ("import faiss_of_mine", "ModuleNotFoundError: No module named 'faiss_of_mine' ("),
+        ("def answer(:", "SyntaxError: invalid syntax (broken.py, line 1)."),
+        ("raise SystemExit(3)", "SystemExit: 3 ("),
+    ],
+)
+def test_a_module_that_does_not_load_is_one_line(tmp_path: Path, code: str, message: str) -> None:
+    """With the error and the user's own file and line, and it can be mended and loaded again."""
+    path = tmp_path / "broken.py"
+    path.write_text(code, encoding="utf-8")
+    with pytest.raises(InputError) as met:
+        find.user_object("broken.py:answer")
+    path.write_text("def answer(question): return '!'", encoding="utf-8")
+
+    assert str(met.value).startswith(f"broken.py:answer: cannot be imported: {message}")
+    assert "line 1)" in str(met.value)
+    assert "\n" not in str(met.value)
+    assert find.user_object("broken.py:answer")("?") == "!"
+
+
+@pytest.mark.parametrize(
+    ("raised", "expected", "message"),
+    [
+        (
+            "ValueError('no server')",
+            InputError,
+            "adapter far.py:connect: it cannot connect: ValueError: no server (",
+        ),
+        ("RagFailure('unreachable', 'no route')", RagFailure, "no route"),
+        ("InputError('mend the template')", InputError, "mend the template"),
+    ],
+)
+async def test_a_bot_that_cannot_connect_is_one_line(
+    tmp_path: Path, raised: str, expected: type[Exception], message: str
+) -> None:
+    """What a user's own connector raises is told with its line; typed errors speak for themselves."""
+    code = f"from simulator import InputError, RagFailure\ndef connect():\n    raise {raised}\n"
+    (tmp_path / "far.py").write_text(code, encoding="utf-8")
+
+    with pytest.raises(expected) as met:
+        await find.connect("far.py:connect", {}, {})
+    assert message in str(met.value)
+
+
+def test_a_judge_of_ones_own() -> None:
+    """A function of a file is a judge; the near names are functions of that file."""
+    assert find.judge("bot.py:answer")("?") == "1: ?"  # type: ignore[operator]
+    with pytest.raises(UnknownName, match="There are: Desk, answer, connect, nothing"):
+        find.judge("bot.py:zzz")

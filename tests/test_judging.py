@@ -1,0 +1,370 @@
+"""A turn is graded by rule where it can be, by a judge where it must be, and a failed judge is no grade."""
+
+import asyncio
+import json
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import pytest
+
+from simulator.errors import AccessDenied, InputError, ModelFailure, RunFileError
+from simulator.judging import KEPT_REPLY, FunctionJudging, Judging, Panel, StandInJudging
+from simulator.spending import BudgetSpent
+from simulator.types import Answer, Embed, Exhibit, Failure, Language, Passage, Score, Turn
+from tests.playing import RUBRICS, SAYS, a_case, a_turn, an_exhibit, at, frame, grader, rubric
+from tests.servers.faults import FAULTS, Reply, script
+from tests.servers.openai import OpenAIServer, play
+
+TURN_KEYS = (
+    "steps", "conclusion", "understanding", "relevance", "completeness", "correctness", "coherence",
+    "overall",
+)  # fmt: skip
+
+
+async def grades(
+    exhibit: Exhibit, reply: Any = play, *, alone: bool = False, done: Collection[str] = ()
+) -> tuple[dict[str, Score], list[Any]]:
+    """The scores of the five rubrics, and the requests they took."""
+    async with OpenAIServer(reply) as server, at(server) as model:
+        names = [[name] for name in RUBRICS] if alone else [RUBRICS]
+        panel = Panel([grader(model("judge"), some, alone=alone) for some in names])
+        scores = await panel.grade(exhibit, done)
+        return {score.judge: score for score in scores}, [request.body for request in server.requests]
+
+
+def failing(language: Language = "ja", kind: str = "timeout") -> Turn:
+    """A turn to which the bot gave no answer."""
+    error = Failure.model_validate({"kind": kind, "message": "no answer within 60 s"})
+    return a_turn(1, language).model_copy(update={"answer": Answer(text="", error=error)})
+
+
+@pytest.mark.parametrize("alone", [True, False])
+async def test_every_judge_grades(alone: bool) -> None:
+    """One call for all or one for each give the same judges in the same order, with reason and detail."""
+    scores, requests = await grades(an_exhibit(), alone=alone)
+
+    assert tuple(scores) == RUBRICS
+    assert len(requests) == (5 if alone else 1)
+    for name, score in scores.items():
+        assert (score.state, score.turn, score.conversation) == ("scored", 1, "angry/fees-1#1")
+        assert score.raw in {1, 2, 3, 4, 5}
+        assert score.value == score.raw / 5
+        assert score.reason == score.detail["conclusion" if name == "turn" else "reason"]
+        assert len(score.rubric) == 12
+    assert tuple(scores["turn"].detail) == TURN_KEYS
+    assert scores["turn"].raw == scores["turn"].detail["overall"]
+
+
+async def test_the_reason_comes_before_the_grade() -> None:
+    """In every form the model is asked to fill in, and every key is ASCII."""
+    _, requests = await grades(an_exhibit(), alone=True)
+
+    for request in requests:
+        form = request["response_format"]["json_schema"]["schema"]
+        keys = list(form["properties"])
+        assert keys[0] in {"reason", "steps"}
+        assert keys[-1] in {"grade", "overall"}
+        assert all(key.isascii() for key in keys)
+        assert form["required"] == keys
+
+
+async def test_japanese_goes_over_the_wire_as_written() -> None:
+    r"""Question, answer, passage and reference are in the request's bytes; no \u escape is."""
+    seen: list[bytes] = []
+
+    class Listening(OpenAIServer):
+        def keep(self, request: Any, raw: bytes, body: Any) -> None:
+            seen.append(raw)
+
+    async with Listening() as server, at(server) as model:
+        await grader(model("judge"))(an_exhibit(), ())
+
+    for key in ("question", "answer", "passage", "reference"):
+        assert SAYS["ja"][key].encode() in seen[0]
+    assert b"\\u" not in seen[0]
+
+
+@pytest.mark.parametrize("alone", [True, False])
+@pytest.mark.parametrize(
+    ("language", "why"), [("ja", "2回目の発言には正解例がありません"), ("en", "no reference for turn 2")]
+)
+async def test_without_a_reference_similarity_is_skipped(alone: bool, language: Language, why: str) -> None:
+    """On turn 2 of a case with one reference nobody is asked for it, and the score says why."""
+    exhibit = an_exhibit(a_case(language), a_turn(1, language), turn=a_turn(2, language))
+    scores, requests = await grades(exhibit, alone=alone)
+
+    assert tuple(scores) == RUBRICS
+    assert (scores["similarity"].state, scores["similarity"].value) == ("skipped", None)
+    assert scores["similarity"].reason == why
+    assert {score.state for name, score in scores.items() if name != "similarity"} == {"scored"}
+    assert len(requests) == (4 if alone else 1)
+    assert '"similarity"' not in requests[0]["messages"][1]["content"]
+
+
+async def test_the_rubric_hash_is_one_for_the_whole_run() -> None:
+    """A skipped or finished judge on one turn, or another language, does not make it another rubric."""
+    first, _ = await grades(an_exhibit())
+    second, _ = await grades(an_exhibit(a_case("en"), a_turn(1, "en")))
+    third, _ = await grades(an_exhibit(), done={"turn", "fluency"})
+
+    hashes = {score.rubric for scores in (first, second, third) for score in scores.values() if score.rubric}
+    assert len(hashes) == 1
+
+
+@pytest.mark.parametrize(
+    ("language", "why"), [("ja", "回答がありません：timeout"), ("en", "no answer: timeout")]
+)
+async def test_no_answer_gets_the_lowest_grade_by_rule(language: Language, why: str) -> None:
+    """Every judge that the turn has gives 1 of 5, red and major, and no model is asked."""
+    scores, requests = await grades(an_exhibit(a_case(language), turn=failing(language)))
+
+    assert requests == []
+    for score in scores.values():
+        assert (score.state, score.raw, score.value, score.by_rule) == ("scored", 1, 0.2, True)
+        assert (score.severity, score.reason) == ("major", why)
+
+
+async def test_no_answer_on_a_turn_without_reference() -> None:
+    """What would have been skipped is skipped still: a failing bot changes no denominators."""
+    exhibit = an_exhibit(a_case(references=()), turn=failing())
+    scores, _ = await grades(exhibit)
+
+    assert scores["similarity"].state == "skipped"
+    assert [score.by_rule for score in scores.values()] == [True, True, True, False, True]
+
+
+async def test_done_judges_are_not_asked_again() -> None:
+    """Only the open ones are in the request; with none open there is none."""
+    scores, requests = await grades(an_exhibit(), done={"turn", "fluency"})
+    nothing, none = await grades(an_exhibit(), done=set(RUBRICS))
+
+    assert tuple(scores) == ("relevance", "groundedness", "similarity")
+    assert '"fluency"' not in requests[0]["messages"][1]["content"]
+    assert (nothing, none) == ({}, [])
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [
+        ("prose", "malformed"), ("cut", "malformed"), ("off_scale", "malformed"), ("empty", "malformed"),
+        ("refusal", "refused"), ("500", "error"), ("context", "error"), ("reset", "unreachable"),
+    ],
+)  # fmt: skip
+async def test_a_failed_judge_gives_no_grade(fault: str, kind: str) -> None:
+    """The score says what failed and how; it has no value, and a malformed reply is kept."""
+    said = json.dumps({name: {"reason": "良い。", "grade": 5} for name in RUBRICS}, ensure_ascii=False)
+    reply = FAULTS[fault](said)
+    scores, _ = await grades(an_exhibit(), lambda request: reply)
+
+    assert tuple(scores) == RUBRICS
+    for score in scores.values():
+        assert (score.state, score.value, score.raw, score.by_rule) == ("failed", None, None, False)
+        assert score.detail["kind"] == kind
+        assert score.reason
+        assert "\n" not in score.reason
+        assert len(score.rubric) == 12
+    if kind == "malformed":
+        assert scores["turn"].detail["reply"] == (reply.text or "")[:KEPT_REPLY]
+
+
+async def test_a_malformed_reply_is_asked_for_once_more() -> None:
+    """The second request says what was wrong; one good reply is enough."""
+    scores, requests = await grades(an_exhibit(), script([Reply("Looks fine to me: 4/5")]))
+
+    assert {score.state for score in scores.values()} == {"scored"}
+    assert len(requests) == 2
+    assert requests[1]["messages"][-2]["content"] == "Looks fine to me: 4/5"
+
+
+async def test_fenced_and_wordy_replies_are_read() -> None:
+    """Grades written as 4/5, 4点 or "４" in a fenced block behind a thought are grades."""
+    given_grades = dict(zip(RUBRICS, ("5", "4/5", "4点", "４", 3.0), strict=True))
+    form: dict[str, Any] = {name: {"reason": "理由", "grade": grade} for name, grade in given_grades.items()}
+    form["turn"] = {"steps": "一つ", "conclusion": "結論"} | dict.fromkeys(TURN_KEYS[2:], "5")
+    text = f"<think>1点かな</think>\n```json\n{json.dumps(form, ensure_ascii=False)}\n```"
+    scores, _ = await grades(an_exhibit(), script([Reply(text)]))
+
+    assert [score.raw for score in scores.values()] == [5, 4, 4, 4, 3]
+    assert scores["turn"].detail["steps"] == ["一つ"]
+
+
+async def test_half_characters_of_a_judge_can_be_stored() -> None:
+    """A lone surrogate in a reason becomes U+FFFD; the score can be written."""
+    form: dict[str, Any] = {name: {"reason": "良\ud83d", "grade": 5} for name in RUBRICS}
+    form["turn"] = {"steps": ["\udc00"], "conclusion": "可\0"} | dict.fromkeys(TURN_KEYS[2:], 5)
+    scores, _ = await grades(an_exhibit(), script([Reply(json.dumps(form))]))
+
+    assert scores["fluency"].reason == "良\ufffd"
+    assert all(score.model_dump_json() for score in scores.values())
+
+
+async def test_a_refused_key_stops_the_panel_at_once() -> None:
+    """401 is no failed grade: it ends the run, and judges that are still waiting are not waited for."""
+    waiting = asyncio.Event()
+
+    async def stalled(exhibit: Exhibit, done: Collection[str]) -> list[Score]:
+        await waiting.wait()
+        return []
+
+    async with OpenAIServer(key="right") as server, at(server, key="wrong") as model:
+        with pytest.raises(ExceptionGroup) as met:
+            await Panel([grader(model("judge")), stalled]).grade(an_exhibit())
+
+    assert met.group_contains(AccessDenied, match="REHEARSAL_JUDGE_KEY")
+    assert not waiting.is_set()
+
+
+async def test_a_spent_budget_lets_what_is_in_flight_arrive() -> None:
+    """What is paid for is kept before the panel says that the budget is spent."""
+    spent = asyncio.Event()
+    kept: list[Score] = []
+
+    async def paid(exhibit: Exhibit, done: Collection[str]) -> list[Score]:
+        await spent.wait()
+        return [a_score("paid")]
+
+    async def refused(exhibit: Exhibit, done: Collection[str]) -> list[Score]:
+        spent.set()
+        raise BudgetSpent("the budget of 1 USD is spent")
+
+    with pytest.raises(BudgetSpent):
+        await Panel([paid, refused]).grade(an_exhibit(), keep=kept.extend)
+
+    assert [score.judge for score in kept] == ["paid"]
+
+
+async def test_each_score_is_kept_as_it_arrives() -> None:
+    """A quick judge's score is there while a slow one still thinks; the order of the panel stays."""
+    quick_is_kept = asyncio.Event()
+
+    def keep(scores: list[Score]) -> None:
+        if scores[0].judge == "quick":
+            quick_is_kept.set()
+
+    async def slow(exhibit: Exhibit, done: Collection[str]) -> list[Score]:
+        await quick_is_kept.wait()
+        return [a_score("slow")]
+
+    async def quick(exhibit: Exhibit, done: Collection[str]) -> list[Score]:
+        return [a_score("quick")]
+
+    scores = await Panel([slow, quick]).grade(an_exhibit(), keep=keep)
+
+    assert [score.judge for score in scores] == ["slow", "quick"]
+
+
+def a_score(judge: str) -> Score:
+    """A grade."""
+    return Score(judge=judge, conversation="angry/fees-1#1", turn=1, state="scored", value=0.8, raw=4)
+
+
+async def test_a_rubric_without_a_stand_in_is_skipped_offline() -> None:
+    """A team's own rubric cannot be played by counting, and says so; rules apply all the same."""
+    judging = StandInJudging(rubric("fluency"), None, frame())
+    [skipped] = await judging(an_exhibit(), ())
+    [lowest] = await judging(an_exhibit(turn=failing()), ())
+
+    assert (skipped.state, skipped.reason) == ("skipped", "fluency はモデルなしでは採点できません")
+    assert lowest.by_rule
+    assert await judging(an_exhibit(), {"fluency"}) == []
+
+
+async def embed(texts: list[str]) -> list[list[float]]:
+    """The length of each text."""
+    return [[float(len(text))] for text in texts]
+
+
+def judged_by(function: Any, given: Mapping[str, Any] | None = None) -> Judging:
+    """A judge that is a function."""
+    return FunctionJudging("mine", function, {"embed": embed} | dict(given or {}), frame(), "rubric")
+
+
+async def test_a_function_gets_what_it_names() -> None:
+    """The exhibit comes first; embeddings, references and passages by parameter; sync or async."""
+
+    async def all_of_it(exhibit: Exhibit, passages: Any, embed: Embed, references: Any) -> Score:
+        vectors = await embed([exhibit.turn.answer.text, references[0], passages[0].text])
+        return a_score("?").model_copy(update={"detail": {"vectors": [v[0] for v in vectors]}})
+
+    def nothing(exhibit: Exhibit) -> Score:
+        return a_score("?")
+
+    [score] = await judged_by(all_of_it)(an_exhibit(), ())
+    [plain] = await judged_by(nothing)(an_exhibit(), ())
+
+    lengths = [float(len(SAYS["ja"][key])) for key in ("answer", "reference", "passage")]
+    assert score.detail["vectors"] == lengths
+    assert (score.judge, score.rubric, plain.judge) == ("mine", "rubric", "mine")
+    assert await judged_by(nothing)(an_exhibit(), {"mine"}) == []
+
+
+async def test_a_function_is_skipped_without_what_it_needs() -> None:
+    """A parameter `references` or `passages` skips turns that have none; no answer is graded by rule."""
+
+    def judge(exhibit: Exhibit, references: tuple[str, ...], passages: tuple[Passage, ...]) -> Score:
+        raise AssertionError
+
+    judging = judged_by(judge)
+    [no_reference] = await judging(an_exhibit(a_case(references=())), ())
+    [no_passages] = await judging(an_exhibit(turn=a_turn(1, passages=())), ())
+    [no_answer] = await judging(an_exhibit(turn=failing()), ())
+
+    assert (no_reference.state, no_passages.state) == ("skipped", "skipped")
+    assert (no_answer.raw, no_answer.by_rule) == (1, True)
+
+
+def test_a_function_that_wants_the_unknown_is_refused() -> None:
+    """Before the run starts, with what there is to ask for."""
+
+    def judge(exhibit: Exhibit, phase_of_the_moon: str, *rest: Any, strict: bool = True) -> Score:
+        raise AssertionError
+
+    with pytest.raises(InputError) as met:
+        judged_by(judge)
+
+    assert str(met.value) == (
+        "judge mine wants 'phase_of_the_moon', which nothing fills."
+        " It may ask for: embed, passages, references."
+    )
+
+
+@pytest.mark.parametrize(
+    ("result", "kind", "reason"),
+    [
+        (ZeroDivisionError("division by zero"), "error", "ZeroDivisionError: division by zero"),
+        (ModelFailure("timeout", "no reply within 60 s"), "timeout", "no reply within 60 s"),
+        (None, "malformed", "the judge returned NoneType, not a Score"),
+        (0.8, "malformed", "the judge returned float, not a Score"),
+    ],
+)
+async def test_a_function_that_fails_gives_no_grade(result: Any, kind: str, reason: str) -> None:
+    """A judge of the user's own is outside: what it raises or returns wrongly is a failed score."""
+
+    def judge(exhibit: Exhibit) -> Score:
+        if isinstance(result, Exception):
+            raise result
+        return result  # type: ignore[no-any-return]
+
+    [score] = await judged_by(judge)(an_exhibit(), ())
+
+    assert (score.state, score.detail["kind"], score.reason) == ("failed", kind, reason)
+
+
+@pytest.mark.parametrize("error", [AccessDenied("denied", "401"), BudgetSpent("spent"), RunFileError("full")])
+async def test_what_stops_a_run_passes_through_a_function(error: Exception) -> None:
+    """Nothing else can succeed after these."""
+
+    def judge(exhibit: Exhibit) -> Score:
+        raise error
+
+    with pytest.raises(type(error)):
+        await judged_by(judge)(an_exhibit(), ())
+
+
+async def test_a_verdict_is_filed_under_its_own_turn() -> None:
+    """A function that names another judge, conversation or turn cannot overwrite another's grade."""
+    odd = {"judge": "turn", "conversation": "other", "turn": 9, "reason": "\ud800"}
+    [score] = await judged_by(lambda exhibit: a_score("?").model_copy(update=odd))(an_exhibit(), ())
+
+    assert (score.judge, score.conversation, score.turn) == ("mine", "angry/fees-1#1", 1)
+    assert score.reason == "\ufffd"

@@ -1,0 +1,125 @@
+"""Who asks what is settled before anything is played, and does not depend on how much is played."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator import find
+from simulator.cases import read_cases
+from simulator.errors import InputError, UnknownName
+from simulator.plan import BUNDLED, USUAL_PERSONAS, read_plan
+from simulator.settings import Settings
+
+
+def ids(**settings: Any) -> list[str]:
+    """The planned conversations."""
+    plan, _ = read_plan(Settings(**settings))
+    return [conversation.id for conversation in plan]
+
+
+def questions(folder: Path, *rows: str) -> str:
+    """A question file with these rows."""
+    path = folder / "questions.csv"
+    path.write_text("\n".join(["id,question", *rows]), encoding="utf-8")
+    return str(path)
+
+
+def test_each_question_draws_its_persona() -> None:
+    """Without --persona one of the usual three asks each question; all three get their share."""
+    plan, personas = read_plan(Settings())
+    drawn = Counter(conversation.persona for conversation in plan)
+
+    assert len(plan) == len({conversation.id for conversation in plan}) == len(read_cases(BUNDLED[0]))
+    assert set(drawn) == set(USUAL_PERSONAS) == {persona.id for persona in personas}
+    assert min(drawn.values()) >= len(plan) / 6
+
+
+def test_the_lot_does_not_depend_on_limit() -> None:
+    """The first five of many are the same conversations as five alone; another seed deals anew."""
+    assert ids(limit=5) == ids()[:5]
+    assert ids(language="all")[: len(ids())] == ids()
+    assert ids(seed=43) != ids()
+    assert ids(seed=42) == ids()
+
+
+def test_the_lot_does_not_depend_on_order(tmp_path: Path) -> None:
+    """A question keeps its persona when others are added before it."""
+    few = ids(cases=questions(tmp_path, "a,いくら", "b,いつまで"))
+    more = ids(cases=questions(tmp_path, "c,どこ", "b,いつまで", "a,いくら"))
+
+    assert set(few) < set(more)
+
+
+def test_named_personas_ask_every_question() -> None:
+    """Each persona with each question, question by question; `all` is the whole shelf, wherever it stands."""
+    assert ids(persona=("calm", "angry"), limit=2) == [
+        "calm/fees-01-ja#1", "angry/fees-01-ja#1", "calm/fees-02-ja#1", "angry/fees-02-ja#1",
+    ]  # fmt: skip
+    everyone = [f"{name}/fees-01-ja#1" for name in find.persona_names()]
+    assert ids(persona=("all",), limit=1) == everyone
+    assert ids(persona=("angry", "all"), limit=1) == everyone
+
+
+def test_a_persona_of_ones_own_joins_the_shelf(tmp_path: Path) -> None:
+    """`all` and a file of the user's own together are both; the same name twice is refused."""
+    text = (find.PERSONAS / "calm.toml").read_text(encoding="utf-8")
+    for name in ("mine", "angry"):
+        (tmp_path / f"{name}.toml").write_text(text, encoding="utf-8")
+
+    assert ids(persona=("all", "./mine.toml"), limit=1)[-1] == "mine/fees-01-ja#1"
+    with pytest.raises(InputError, match="--persona names two called 'angry': rename the file of one"):
+        ids(persona=("angry", "./angry.toml"))
+
+
+def test_repeats_are_told_apart() -> None:
+    """Each repeat has an id of its own and follows its first."""
+    plan, _ = read_plan(Settings(persona=("calm",), limit=2, repeats=3))
+
+    assert [(c.case.id, c.repeat) for c in plan] == [
+        (case, repeat) for case in ("fees-01-ja", "fees-02-ja") for repeat in (1, 2, 3)
+    ]
+    assert [c.id.partition("#")[2] for c in plan] == ["1", "2", "3"] * 2
+
+
+def test_only_personas_that_appear_are_part_of_the_run() -> None:
+    """With one question one persona is kept."""
+    plan, personas = read_plan(Settings(limit=1))
+
+    assert [persona.id for persona in personas] == [plan[0].persona]
+
+
+@pytest.mark.parametrize(
+    ("language", "expected"), [(None, {"ja"}), ("ja", {"ja"}), ("en", {"en"}), ("all", {"ja", "en"})]
+)
+def test_bundled_questions_are_japanese_unless_asked(language: str | None, expected: set[str]) -> None:
+    """--language picks among the bundled ones."""
+    plan, _ = read_plan(Settings.model_validate({"language": language}))
+
+    assert {conversation.case.language for conversation in plan} == expected
+
+
+def test_a_file_of_ones_own_is_played_in_its_languages(tmp_path: Path) -> None:
+    """Without --language every question of the file is played in its own; with it, it tells the language."""
+    path = questions(tmp_path, "a,いくらですか", "b,How much is it?")
+    mixed, _ = read_plan(Settings(cases=path))
+    told, _ = read_plan(Settings(cases=path, language="en"))
+
+    assert [conversation.case.language for conversation in mixed] == ["ja", "en"]
+    assert {conversation.case.language for conversation in told} == {"en"}
+
+
+def test_no_question_in_the_language_is_said(tmp_path: Path) -> None:
+    """A file whose own column says otherwise has none in the language asked for."""
+    path = tmp_path / "questions.csv"
+    path.write_text("id,question,language\na,How much?,en\n", encoding="utf-8")
+
+    with pytest.raises(InputError, match="none of the 1 questions is in 'ja': leave out --language"):
+        ids(cases=str(path), language="ja")
+
+
+def test_an_unknown_persona_is_answered_with_those_there_are() -> None:
+    """A misspelt name offers the near one."""
+    with pytest.raises(UnknownName, match=r"unknown persona 'angri'\. Did you mean angry"):
+        ids(persona=("angri",))

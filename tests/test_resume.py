@@ -1,0 +1,325 @@
+"""A run survives whatever ends it: it goes on from there, and pays for nothing twice."""
+
+import contextlib
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.commands.app import main
+from simulator.store import NAME, find_run, read_run
+from simulator.types import Ended, Results
+from simulator.users import stable_int
+from tests.servers.faults import Reply
+from tests.servers.openai import OpenAIServer, play, serve
+
+ROOT = Path(__file__).resolve().parent.parent
+CALLS = 4
+CASES = """id,question,language,reference
+q1,届いた服を返せますか,ja,14日以内なら返品できます。
+q2,送料はいくらですか,ja,全国一律550円です。
+q3,How much is delivery?,en,550 yen anywhere.
+q4,ポイントは使えますか,ja,
+"""
+BOT = """
+import threading
+
+def answer(question, session):
+    with open("asked.txt", "a", encoding="utf-8") as file:
+        file.write(f"{session}\\t{question}\\n")
+    return f"OK: {question}"
+
+def long(question):
+    return "とても長い回答です。" * 100
+
+def hangs(question):
+    print("hanging", flush=True)
+    threading.Event().wait()
+"""
+OPTIONS = (
+    "--cases", "cases.csv", "--adapter", "bot.py:answer", "--persona", "angry", "--cache", "off",
+    "--concurrency", "3", "--calls", str(CALLS),
+)  # fmt: skip
+
+
+class Counting:
+    """What the endpoint answers: as usual, but at the request that was chosen something happens first."""
+
+    def __init__(self) -> None:
+        self.left = 0
+        self.then: Callable[[], None] | None = None
+
+    def __call__(self, request: Any) -> str:
+        """The answer."""
+        self.left -= 1
+        if self.left == 0 and self.then:
+            self.then()
+        return play(request)
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[OpenAIServer]:
+    """The fake endpoint for every role, slow enough to have calls in flight; questions and bot are there."""
+    (tmp_path / "cases.csv").write_text(CASES, encoding="utf-8")
+    (tmp_path / "bot.py").write_text(BOT, encoding="utf-8")
+    with serve(Counting(), latency=0.02, embeddings_latency=0.02) as started:
+        monkeypatch.setenv("REHEARSAL_JUDGE_URL", started.url)
+        monkeypatch.setenv("REHEARSAL_JUDGE_KEY", "key")
+        yield started
+
+
+def start(*arguments: str, limit: int | None = None) -> subprocess.Popen[str]:
+    """`run.py` as a process of its own, where the test stands; `limit` is its largest file, in bytes."""
+    command = [sys.executable, str(ROOT / "run.py"), *arguments]
+    if limit is not None:
+        script = (
+            f"import resource, runpy, sys; resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}));"
+            "sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
+        )
+        command = [sys.executable, "-c", script, *command[1:]]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8"
+    )
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[int, str]:
+    """Its exit code and standard error."""
+    _, err = process.communicate(timeout=50)
+    return process.returncode, err
+
+
+def stopped_at(server: OpenAIServer, count: int, number: signal.Signals, *arguments: str) -> tuple[int, str]:
+    """A process that is sent a signal when the endpoint gets its `count`-th request."""
+    counting = server.reply
+    assert isinstance(counting, Counting)
+    process = start(*arguments)
+    counting.then = lambda: os.kill(process.pid, number)
+    counting.left = count
+    return ended(process)
+
+
+def latest() -> Path:
+    """The newest run file."""
+    return find_run("latest", Path("runs"))
+
+
+def sound(path: Path) -> Results:
+    """What is in a run file, once SQLite itself finds nothing wrong with it."""
+    with contextlib.closing(sqlite3.connect(path)) as file:
+        assert file.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    return read_run(path)
+
+
+def played(results: Results) -> dict[str, Any]:
+    """What was said, how it ended and what was graded, without times."""
+    talks = {
+        c.id: ([(t.user, t.answer.text) for t in c.turns], c.ended, c.reason) for c in results.conversations
+    }
+    return {"talks": talks, "grades": {(s.conversation, s.turn, s.judge): s for s in results.scores}}
+
+
+def settled(path: Path) -> set[int]:
+    """The seeds of all calls whose result is in the file: of lines that were said, and of graded turns."""
+    seeds = set()
+    with contextlib.closing(sqlite3.connect(path)) as file:
+        for conversation, turn in file.execute("SELECT conversation, turn FROM turns"):
+            seeds |= {stable_int(stable_int(42, conversation), turn - 1, attempt) for attempt in (0, 1)}
+        for conversation, turn in file.execute("SELECT conversation, turn FROM scores WHERE judge = 'turn'"):
+            seeds.add(stable_int(42, conversation, turn))
+    return seeds
+
+
+def whole(
+    server: OpenAIServer, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> tuple[dict[str, Any], Counter[str]]:
+    """The same run without a disturbance: what it comes to, and how often each request was made."""
+    folder.mkdir()
+    for name in ("cases.csv", "bot.py"):
+        (folder / name).write_bytes(Path(name).read_bytes())
+    with monkeypatch.context() as there:
+        there.chdir(folder)
+        assert main(OPTIONS) == 0
+        found = played(sound(latest()))
+    requests = Counter(str(request.body) for request in server.requests)
+    server.requests.clear()
+    return found, requests
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_killed_run_is_finished(
+    server: OpenAIServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """Three times kill -9 at random moments, then it comes to what it would have, and nothing is paid twice.
+
+    No line that was said, no turn that was graded is asked for again; repeated are only calls in flight.
+    """
+    undisturbed, once = whole(server, tmp_path / "whole", monkeypatch)
+    moments = [random.Random(f"{seed}/{kill}").randint(2, 8) for kill in range(3)]
+    done: set[int] = set()
+    arguments: tuple[str, ...] = OPTIONS
+    for moment in (*moments, None):
+        before = len(server.requests)
+        code, _ = (
+            stopped_at(server, moment, signal.SIGKILL, *arguments) if moment else ended(start(*arguments))
+        )
+        assert code == (-signal.SIGKILL if moment else 0)
+        assert not done & {request.body.get("seed") for request in server.requests[before:]}
+        path, arguments = latest(), ("--resume", "latest")
+        assert sound(path).run.status == ("running" if moment else "finished")
+        done = settled(path)
+
+    assert played(sound(path)) == undisturbed
+    asked = Counter(str(request.body) for request in server.requests)
+    assert set(asked) == set(once)
+    assert sum((asked - once).values()) <= CALLS * len(moments)
+    again = Counter(Path("asked.txt").read_text(encoding="utf-8").splitlines())
+    assert sum(count - 1 for count in again.values()) <= 3 * len(moments)
+
+
+def test_a_finished_run_is_not_touched(server: OpenAIServer) -> None:
+    """--resume shows it again, with the exit code it had, and asks nobody."""
+    assert main([*OPTIONS, "--target", "1"]) == 1
+    path = latest()
+    before = path.read_bytes()
+    server.requests.clear()
+
+    assert main(["--resume", "latest"]) == 1
+    assert main(["--resume", str(path.parent)]) == 1
+    assert (path.read_bytes(), server.requests) == (before, [])
+
+
+def test_ctrl_c_ends_it_cleanly(
+    server: OpenAIServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exit code 3 and one line that says how to go on; then it comes to what it would have."""
+    undisturbed, _ = whole(server, tmp_path / "whole", monkeypatch)
+    code, err = stopped_at(server, 9, signal.SIGINT, *OPTIONS)
+    cut = sound(latest())
+
+    assert code == 3
+    assert err.splitlines()[-1] == (
+        f"error: interrupted. Finish it with: python run.py --resume {cut.run.id}"
+    )
+    assert "Traceback" not in err
+    assert cut.run.status == "interrupted"
+    assert {c.ended for c in cut.conversations if c.turns} <= {Ended.INTERRUPTED, Ended.TURN_LIMIT}
+    assert (latest().parent / "report.html").is_file()
+
+    done = settled(latest())
+    server.requests.clear()
+    assert main(["--resume", cut.run.id]) == 0
+    assert not done & {request.body.get("seed") for request in server.requests}
+    assert played(sound(latest())) == undisturbed
+
+
+def test_a_hung_bot_does_not_hold_up_ctrl_c(server: OpenAIServer) -> None:
+    """A blocking bot that never comes back is left behind."""
+    process = start("--cases", "cases.csv", "--adapter", "bot.py:hangs", "--offline", "--limit", "1")
+    assert process.stderr is not None
+    assert "hanging\n" in iter(process.stderr.readline, "")
+    process.send_signal(signal.SIGINT)
+    code, err = ended(process)
+
+    assert code == 3
+    assert err.splitlines()[-1].startswith("error: interrupted. Finish it with: ")
+
+
+def test_a_run_has_one_process(server: OpenAIServer, capsys: pytest.CaptureFixture[str]) -> None:
+    """A second one is told in one line who is at it, and spoils nothing; after the first it may go on."""
+    arrived = threading.Event()
+
+    def stalled(request: Any) -> Reply:
+        arrived.set()
+        return Reply(delay=3600)
+
+    server.reply = stalled
+    first = start(*OPTIONS)
+    assert arrived.wait(30)
+    code = main(["--resume", "latest"])
+    out, err = capsys.readouterr()
+    first.kill()
+    ended(first)
+    run = latest().parent.name
+
+    assert (code, out) == (2, "")
+    assert err == f"error: {run} is being written by process {first.pid}; wait for it, or end it.\n"
+    server.reply = play
+    assert main(["--resume", run]) == 0
+    assert sound(latest()).run.status == "finished"
+
+
+def test_a_full_disk_is_one_line(server: OpenAIServer) -> None:
+    """Exit code 3; the turns before it are safe, and with room again the run is finished."""
+    options = (
+        "--cases",
+        "cases.csv",
+        "--adapter",
+        "bot.py:long",
+        "--persona",
+        "angry,calm,beginner",
+        "--judges",
+        "fluency",
+        "--offline",
+    )
+    code, err = ended(start(*options, limit=150_000))
+    cut = sound(latest())
+    errors = [line for line in err.splitlines() if line.startswith("error: ")]
+
+    assert code == 3
+    assert "Traceback" not in err
+    assert len(errors) == 1
+    assert "cannot be written" in errors[0]
+    assert "what was committed before is safe" in errors[0]
+    assert errors[0].endswith(f"--resume {cut.run.id}")
+    turns = sum(len(c.turns) for c in cut.conversations)
+    assert 0 < turns < 20
+
+    assert main(["--resume", cut.run.id]) == 0
+    assert sum(len(c.turns) for c in sound(latest()).conversations) > turns
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (b"", "not a run file, or one whose start was cut off before its plan was written; start anew"),
+        (b"SQLite format 3\0" + b"\xff" * 4096, "not a run file"),
+        (b"a text that somebody keeps here\n" * 100, "not a run file (file is not a database)"),
+    ],
+)
+def test_what_is_no_run_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], damage: bytes, message: str
+) -> None:
+    """Exit code 2, whatever stands in the file's place, for `report` as well."""
+    folder = tmp_path / "runs" / "20260401-093000-angry-0000"
+    folder.mkdir(parents=True)
+    (folder / NAME).write_bytes(damage)
+
+    for arguments in (["--resume", "latest"], ["report", folder.name]):
+        code = main(arguments)
+        out, err = capsys.readouterr()
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert message in err
+
+
+def test_the_run_folder_may_be_elsewhere(
+    tmp_path: Path, server: OpenAIServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The line that says how to go on names a run that `--resume` finds from here."""
+    server.reply = lambda request: Reply(status=401)
+    code = main([*OPTIONS, "--runs", "other place"])
+    [folder] = (tmp_path / "other place").iterdir()
+    last = capsys.readouterr().err.splitlines()[-1]
+
+    assert code == 3
+    assert last.endswith(f"python run.py --resume 'other place/{folder.name}'")
+    server.reply = play
+    assert main(["--resume", f"other place/{folder.name}"]) == 0

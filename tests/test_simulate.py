@@ -1,0 +1,310 @@
+"""The main job from the command line to the exit code, offline and with models over HTTP."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from simulator.commands.app import main
+from simulator.store import find_run, read_run
+from simulator.types import Results
+from tests.servers.faults import Faults, Reply
+from tests.servers.openai import OpenAIServer, play, serve
+
+JUDGES = ["turn", "relevance", "groundedness", "similarity", "fluency", "cosine"]
+SECRET = "sk-very-secret-0123456789"
+BOT = '''
+def answer(question, history):
+    """Says the question back; a bell and a colour for the terminal."""
+    return f"{len(history)}: {question}です。\\x1b[31m\\x07", [{"id": "faq", "text": "よくある質問"}]
+'''
+
+
+class Done(NamedTuple):
+    """What a command left: exit code, standard output and error, and the newest run if there is one."""
+
+    code: int
+    out: str
+    err: str
+    results: Results | None
+
+    @property
+    def json(self) -> Any:
+        """Standard output, which is one JSON object and nothing else."""
+        return json.loads(self.out)
+
+    @property
+    def run(self) -> Results:
+        """The newest run."""
+        assert self.results is not None
+        return self.results
+
+    @property
+    def error(self) -> str:
+        """The error line: the only one, and the last on standard error."""
+        *_, last = self.err.splitlines()
+        assert self.err.count("error: ") == 1
+        assert "Traceback" not in self.err
+        return last
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Any:
+    """Runs the command line here."""
+    (tmp_path / "bot.py").write_text(BOT, encoding="utf-8")
+
+    def run(*arguments: str) -> Done:
+        code = main(arguments)
+        out, err = capsys.readouterr()
+        runs = tmp_path / "runs"
+        results = read_run(find_run("latest", runs)) if runs.is_dir() else None
+        return Done(code, out, err, results)
+
+    return run
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
+    """The fake endpoint, configured for every role."""
+    with serve(key=SECRET) as started:
+        monkeypatch.setenv("REHEARSAL_JUDGE_URL", started.url)
+        monkeypatch.setenv("REHEARSAL_JUDGE_KEY", SECRET)
+        yield started
+
+
+def test_offline_it_works_at_once(command: Any, tmp_path: Path) -> None:
+    """On a fresh clone, with no key: the demo bot is rehearsed, graded by stand-ins and reported."""
+    done = command("--persona", "angry", "--limit", "3", "--json")
+    shown = done.json
+
+    assert done.code == 0
+    assert (shown["offline"], shown["passed"], shown["target"], shown["cost_usd"]) == (True, None, None, 0)
+    assert list(shown["judges"]) == JUDGES
+    assert shown["conversations"]["planned"] == shown["conversations"]["finished"] == 3
+    assert shown["calls"] == {}
+    assert "lexical stand-ins play customer and judges" in done.err
+    assert {path.name for path in Path(shown["store"]).parent.iterdir()} == {
+        "run.sqlite", "run.lock", "report.html",
+    }  # fmt: skip
+    assert done.run.run.status == "finished"
+    assert {c.persona for c in done.run.conversations} == {"angry"}
+
+
+def test_offline_is_the_same_every_time(command: Any) -> None:
+    """Two runs say and grade the same."""
+    first, second = (command("--limit", "4", "--json").json for _ in range(2))
+
+    for shown in (first, second):
+        for key in ("run", "store", "seconds"):
+            del shown[key]
+    assert first == second
+
+
+def test_with_models_over_http(command: Any, server: OpenAIServer, tmp_path: Path) -> None:
+    """Customer, bot, judges and embeddings each make their calls; the books agree with the endpoint."""
+    done = command("--limit", "3", "--json", "--to", "json", "--cache", "off")
+    shown = done.json
+    turns = shown["turns"]
+
+    assert done.code == 0
+    assert not shown["offline"]
+    assert turns == 9
+    assert shown["calls"] == {"demo": 9, "embed": 3, "judge": 9, "user": 9}
+    assert server.counts == {"chat": 27, "embeddings": 3}
+    assert server.statuses == {200: 30}
+    assert {name: (j["n"], j["planned"], j["skipped"]) for name, j in shown["judges"].items()} == dict(
+        zip(JUDGES, [(9, 9, 0)] * 3 + [(3, 9, 6), (9, 9, 0), (3, 9, 6)], strict=True)
+    )
+    assert done.run.spending["judge"].tokens_in > 0
+    assert shown == json.loads(Path(shown["store"]).with_name("report.json").read_text(encoding="utf-8"))
+    assert "Models: user gpt-4.1-mini, judge gpt-4.1, embed text-embedding-3-small" in done.err
+    assert "At most " in done.err
+
+
+def test_the_key_is_written_nowhere(command: Any, server: OpenAIServer, tmp_path: Path) -> None:
+    """Neither run file, report, cache nor output holds it."""
+    done = command("--limit", "1", "--json", "--to", "json")
+
+    assert done.code == 0
+    assert SECRET not in done.out + done.err
+    for path in tmp_path.rglob("*"):
+        assert not path.is_file() or SECRET.encode() not in path.read_bytes()
+    assert {request.headers["authorization"] for request in server.requests} == {f"Bearer {SECRET}"}
+
+
+def test_a_bot_of_ones_own(command: Any, server: OpenAIServer) -> None:
+    """`--adapter bot.py:answer`; what it says for the terminal stays out of it."""
+    done = command("--adapter", "bot.py:answer", "--limit", "2", "--persona", "calm", "--turns", "2")
+
+    assert done.code == 0
+    assert "\x1b" not in done.out + done.err
+    assert "\x07" not in done.out + done.err
+    first = done.run.conversations[0]
+    assert [turn.answer.text[:2] for turn in first.turns] == ["0:", "2:"]
+    assert first.turns[0].answer.passages[0].id == "faq"
+
+
+@pytest.mark.parametrize(
+    ("target", "code", "passed"), [("0.001", 0, True), ("1", 1, False), ("100", 1, False)]
+)
+def test_the_gate_is_the_exit_code(command: Any, target: str, code: int, passed: bool) -> None:
+    """0 when the target is reached, 1 when it is missed; percent mean the same."""
+    done = command("--adapter", "bot.py:answer", "--limit", "2", "--json", "--target", target)
+
+    assert (done.code, done.json["passed"]) == (code, passed)
+
+
+def test_failing_judges_make_it_incomplete(command: Any, server: OpenAIServer) -> None:
+    """More failed grades than --max-failed is exit code 3, before the missed target's 1."""
+    server.reply = lambda request: "no" if request["model"] == "gpt-4.1" else play(request)
+    done = command("--adapter", "bot.py:answer", "--limit", "1", "--json", "--target", "1", "--cache", "off")
+
+    assert (done.code, done.json["passed"]) == (3, False)
+    assert done.json["judges"]["turn"]["failed"] == done.json["judges"]["turn"]["planned"]
+    assert done.json["judges"]["turn"]["mean"] is None
+    assert {s.state for s in done.run.scores if s.judge == "turn"} == {"failed"}
+
+
+def test_a_storm_of_faults_is_weathered(command: Any, server: OpenAIServer) -> None:
+    """With a twentieth of the calls refused or garbled the run finishes, and retries pay for it."""
+    server.reply = Faults({"429": 0.1, "fenced": 0.2, "prose": 0.05}, seed=5)
+    done = command(
+        "--adapter", "bot.py:answer", "--limit", "4", "--json", "--cache", "off", "--max-failed", "1"
+    )
+
+    assert done.code == 0
+    assert done.json["conversations"]["finished"] == 4
+    assert server.statuses[429] > 0
+
+
+def test_a_refused_key_is_one_line(command: Any, server: OpenAIServer) -> None:
+    """Exit code 3, which key to look at, and how to go on; nothing was graded."""
+    server.key = "another"
+    done = command("--adapter", "bot.py:answer", "--limit", "20")
+
+    assert done.code == 3
+    assert "Check REHEARSAL_USER_KEY" in done.error or "Check REHEARSAL_JUDGE_KEY" in done.error
+    assert done.error.endswith(f"Finish it with: python run.py --resume {done.run.run.id}")
+    assert done.run.run.status == "stopped"
+    assert SECRET not in done.err
+
+    server.key = SECRET
+    again = command("--resume", done.run.run.id)
+    assert again.code == 0
+    assert again.run.run.status == "finished"
+
+
+def test_a_dry_run_starts_nothing(command: Any, server: OpenAIServer, tmp_path: Path) -> None:
+    """The forecast is printed; no call is made, no run is written."""
+    done = command("--dry-run", "--json", "--limit", "2")
+
+    assert done.code == 0
+    assert set(done.json["forecast"]) == {"user", "judge", "embed", "demo"}
+    assert done.json["forecast"]["judge"]["cost_usd"] > 0
+    assert server.requests == []
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--persona", "angri"], "unknown persona 'angri'. Did you mean angry?"),
+        (["--judges", "turn,relevanze"], "unknown judge 'relevanze'. Did you mean relevance?"),
+        (["--judges", "turn,./turn.toml"], "turn.toml: cannot be read"),
+        (["--adapter", "htpp"], "unknown adapter 'htpp'. Did you mean http?"),
+        (["--adapter", "http"], "adapter http needs --set"),
+        (["--adapter", "bot.py:answr"], "unknown name in bot.py 'answr'. Did you mean answer?"),
+        (["--to", "xlsz"], "unknown report 'xlsz'."),
+        (["--cases", "none.csv"], "none.csv"),
+        (["--turns", "0"], "--turns 0"),
+        (["--guidelines", "none.md"], "none.md: the guidelines cannot be read"),
+        (["--resume", ""], "no run ''"),
+        (["--resume", "20200101"], "no run '20200101' in runs/. Newest: none yet."),
+        (["--resume", "bot.py"], "bot.py: not a run file"),
+        (["--no-such-option"], "No such option"),
+    ],
+)
+def test_what_is_to_mend_is_one_line(
+    command: Any, tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    """Exit code 2 before anything starts: no run is left behind, nothing is printed but the line."""
+    done = command(*arguments)
+
+    assert done.code == 2
+    assert message in done.error
+    assert (done.err.count("\n"), done.out) == (1, "")
+    assert not (tmp_path / "runs").exists()
+
+
+def test_two_judges_of_one_name_are_refused(command: Any, root: Path, tmp_path: Path) -> None:
+    """Their grades would overwrite each other."""
+    text = (root / "judges" / "turn.toml").read_text(encoding="utf-8")
+    (tmp_path / "turn.toml").write_text(text, encoding="utf-8")
+    done = command("--judges", "turn,./turn.toml", "--limit", "1")
+
+    assert (done.code, done.results) == (2, None)
+    assert "--judges names two judges called 'turn'" in done.error
+
+
+def test_a_report_can_be_painted_again(command: Any, tmp_path: Path) -> None:
+    """`report` shows a run anew, also against another target, and changes nothing in it."""
+    first = command("--adapter", "bot.py:answer", "--limit", "2", "--json")
+    page = Path(first.json["store"]).with_name("report.html")
+    page.unlink()
+    again = command("report", "--json")
+    missed = command("report", first.json["run"], "--target", "1", "--to", "json", "--json")
+
+    assert (again.code, again.json) == (0, first.json)
+    assert page.is_file()
+    assert (missed.code, missed.json["passed"]) == (1, False)
+    assert page.with_name("report.json").is_file()
+    assert command("report").results == first.results
+
+
+def test_a_bot_that_never_answers_is_graded_so(command: Any, tmp_path: Path) -> None:
+    """Its failures are its own: lowest grades, all red, and no judge is blamed."""
+    (tmp_path / "down.py").write_text("def answer(question):\n    raise OSError('down')\n", encoding="utf-8")
+    done = command("--adapter", "down.py:answer", "--limit", "2", "--json", "--target", "0.6")
+
+    assert (done.code, done.json["score"], done.json["passed"]) == (1, 0.2, False)
+    assert done.json["conversations"]["ended"] == {"rag_failed": 2}
+    assert done.json["red"] == done.json["turns"] == 4
+    assert done.json["judges"]["turn"]["failed"] == 0
+
+
+def test_a_second_ctrl_c_is_one_line_too(command: Any, tmp_path: Path) -> None:
+    """A KeyboardInterrupt in the middle of everything still says how to go on, and the run is resumable."""
+    (tmp_path / "hard.py").write_text(
+        "async def answer(question):\n    raise KeyboardInterrupt\n", encoding="utf-8"
+    )
+    done = command("--adapter", "hard.py:answer", "--limit", "2")
+
+    assert (done.code, done.run.run.status) == (3, "interrupted")
+    assert done.error == f"error: interrupted. Finish it with: python run.py --resume {done.run.run.id}"
+
+
+def test_what_a_bot_prints_is_not_in_the_json(command: Any, tmp_path: Path) -> None:
+    """Standard output stays one JSON object; what the bot's code says goes to standard error."""
+    code = "print('loading')\ndef answer(question):\n    print('asked')\n    return question + 'です。'\n"
+    (tmp_path / "chatty.py").write_text(code, encoding="utf-8")
+    done = command("--adapter", "chatty.py:answer", "--limit", "1", "--json")
+
+    assert (done.code, done.json["conversations"]["finished"]) == (0, 1)
+    assert "loading\n" in done.err
+    assert "asked\n" in done.err
+
+
+def test_a_dry_run_of_a_resume_starts_nothing(command: Any, server: OpenAIServer) -> None:
+    """What is left of an interrupted run is forecast, not played."""
+    server.reply = lambda request: Reply(status=401)
+    stopped = command("--adapter", "bot.py:answer", "--limit", "2")
+    server.reply = play
+    server.requests.clear()
+    done = command("--resume", stopped.run.run.id, "--dry-run", "--json")
+
+    assert (stopped.code, done.code) == (3, 0)
+    assert done.json["forecast"]["user"]["calls"] == 6
+    assert server.requests == []
+    assert done.run.run.status == "stopped"

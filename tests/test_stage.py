@@ -1,0 +1,212 @@
+"""Everyone a run needs is made from its settings, before anything is paid for."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator import find, stage
+from simulator.commands.progress import Tally, progress_on_stderr
+from simulator.errors import InputError, UnknownName
+from simulator.judging import FunctionJudging, ModelJudging, StandInJudging
+from simulator.offline import PhraseUser
+from simulator.stage import Stage, versions
+from simulator.types import Query, Score, Usage
+from simulator.users import PersonaUser
+from tests.playing import RUBRICS, a_case, a_stage, a_talk, an_exhibit, at, grader
+from tests.servers.openai import OpenAIServer
+
+JUDGES = (*RUBRICS, "cosine")
+AWAY = OpenAIServer(port=9)  # never started: making a stage connects to nothing
+
+
+def kinds(made: Stage) -> list[type]:
+    """What grades, in order."""
+    return [type(judging) for judging in made.panel.judgings]
+
+
+async def test_without_a_model_stand_ins_play() -> None:
+    """Offline everything is lexical, and the run says so."""
+    made = a_stage(judges=JUDGES)
+
+    assert made.offline
+    assert set(made.models().values()) == {"lexical"}
+    assert isinstance(made.user(a_talk()), PhraseUser)
+    assert kinds(made) == [StandInJudging] * 5 + [FunctionJudging]
+    assert made.offered([])["chat"] is None
+    scores = await made.panel.grade(an_exhibit())
+    assert [(s.judge, s.state) for s in scores] == [(name, "scored") for name in JUDGES]
+
+
+def test_with_models_each_role_has_its_own() -> None:
+    """One call for all rubrics by default, one each when asked for; functions beside them."""
+    made = a_stage(AWAY, judges=JUDGES)
+    user = made.user(a_talk())
+
+    assert not made.offline
+    assert made.models() == {role: f"{role}-model" for role in ("user", "judge", "embed", "demo")}
+    assert isinstance(user, PersonaUser)
+    assert user.model.temperature == 0.7
+    assert kinds(made) == [ModelJudging, FunctionJudging]
+    assert kinds(a_stage(AWAY, judges=JUDGES, judging="separate")) == [ModelJudging] * 5 + [FunctionJudging]
+    assert kinds(a_stage(AWAY, judges=("fluency",))) == [ModelJudging]
+    assert kinds(a_stage(AWAY, judges=("cosine",))) == [FunctionJudging]
+    assert made.offered([])["chat"] is not None
+
+
+async def test_a_single_rubric_is_asked_in_its_own_words() -> None:
+    """`--judging combined` with one rubric is the same request as the rubric alone."""
+    async with OpenAIServer() as server, at(server) as model:
+        made = a_stage(server, judges=("fluency",), judge_temperature=0.2)
+        await made.panel.grade(an_exhibit())
+        await grader(model("judge"), ["fluency"], alone=True)(an_exhibit(), ())
+        await made.close(None)
+    one, other = server.requests
+
+    assert one.body == other.body
+
+
+def test_each_conversation_has_a_seed_of_its_own() -> None:
+    """It depends on the run's seed and the conversation, on nothing else."""
+
+    def seed(run: int, case: str) -> int:
+        user = a_stage(AWAY, seed=run).user(a_talk(a_case(id=case)))
+        assert isinstance(user, PersonaUser)
+        return user.seed
+
+    assert seed(1, "a") == seed(1, "a")
+    assert len({seed(1, "a"), seed(2, "a"), seed(1, "b"), seed(2, "b")}) == 4
+
+
+def test_the_greeting_is_a_setting() -> None:
+    """The desk's first line per language; what is not given is the usual one."""
+    usual, own = a_stage(), a_stage(greeting={"ja": "ミズナラ光です。"})
+
+    assert usual.greeting("ja").startswith("こちらは相談窓口です")
+    assert own.greeting("ja") == "ミズナラ光です。"
+    assert own.greeting("en") == usual.greeting("en")
+
+
+def test_cases_are_offered_once() -> None:
+    """An adapter that asks for `cases` gets each question once, however many ask it."""
+    first, second = a_case(id="a"), a_case(id="b")
+    plan = [a_talk(first), a_talk(second), a_talk(first, persona="calm")]
+
+    assert a_stage().offered(plan)["cases"] == (first, second)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error"),
+    [
+        ({"judges": ("turn", "nope")}, UnknownName),
+        ({"judges": ("turn", "./turn.toml")}, InputError),
+        ({"guidelines": "none.md"}, InputError),
+        ({"adapter": "http"}, InputError),
+        ({"adapter": "nope"}, InputError),
+    ],
+)
+def test_whatever_is_wrong_shows_here(settings: dict[str, Any], error: type[Exception]) -> None:
+    """Judges, guidelines, adapter and its settings are checked without a connection."""
+    with pytest.raises(error):
+        a_stage(**settings).check_adapter([])
+
+
+def test_a_judge_of_ones_own_is_filed_under_its_short_name(tmp_path: Path) -> None:
+    """`mine.py:strict` and `./house.toml` become `strict` and `house`."""
+    text = (find.JUDGES / "fluency.toml").read_text(encoding="utf-8")
+    (tmp_path / "house.toml").write_text(text, encoding="utf-8")
+    (tmp_path / "mine.py").write_text("def strict(exhibit): ...\n", encoding="utf-8")
+    made = a_stage(judges=("mine.py:strict", "./house.toml"))
+
+    assert list(made.judges) == ["strict", "house"]
+
+
+def test_fingerprints_name_every_prompt() -> None:
+    """Each persona and each rubric has a hash in the run file."""
+    prints = a_stage(judges=JUDGES).fingerprints()
+
+    assert set(prints) == {"user:angry", "user:calm", "user:beginner", *(f"judge:{name}" for name in RUBRICS)}
+    assert len(set(prints.values())) == len(prints)
+
+
+def test_versions_are_those_that_can_change_a_result() -> None:
+    """Program, Python and the libraries that speak with models or retrieve."""
+    assert {"rehearsal", "python", "openai", "pydantic"} <= set(versions())
+
+
+class Closing:
+    """A bot whose farewell is something else each time."""
+
+    def __init__(self, farewell: Any) -> None:
+        self.farewell = farewell
+        self.said = 0
+
+    def __call__(self, query: Query) -> str:
+        """The answer."""
+        return "!"
+
+    def aclose(self) -> Any:
+        """Does what it was told to."""
+        self.said += 1
+        if isinstance(self.farewell, Exception):
+            raise self.farewell
+        return self.farewell() if callable(self.farewell) else self.farewell
+
+
+async def never() -> None:
+    """Does not come back."""
+    await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("farewell", [None, ValueError("already closed"), never, "text"])
+async def test_a_bot_cannot_spoil_the_end(farewell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Closing that fails, hangs or is no coroutine does not take the run with it."""
+    monkeypatch.setattr(stage, "CLOSING", 0.01)
+    bot = Closing(farewell)
+    await asyncio.wait_for(a_stage(AWAY).close(bot), 5)
+
+    assert bot.said == 1
+
+
+def test_progress_counts_what_happens(capsys: pytest.CaptureFixture[str]) -> None:
+    """One line of conversations, grades, red turns, calls and money; nothing on a stderr that nobody sees."""
+    made = a_stage(judges=("turn",))
+    plan = [a_talk(), a_talk(a_case(id="b"))]
+    low = grade(1)
+    with progress_on_stderr(plan, made) as tally:
+        tally.turn(plan[0])
+        tally.graded(an_exhibit(), [low])
+        tally.ended(plan[0])
+        quiet = str(tally)
+        made.ledger.charge("judge", Usage(model="gpt-4.1", tokens_in=100_000))
+        paid = str(tally)
+        made.ledger.charge("judge", Usage(model="unheard-of"))
+
+    assert isinstance(tally, Tally)
+    assert quiet == "1/2 conversations, 1 turns graded, 1 red"
+    assert paid == f"{quiet}, 1 calls, 0.20 USD"
+    assert str(tally) == f"{quiet}, 2 calls, price unknown"
+    assert capsys.readouterr() == ("", "")
+
+
+def test_progress_is_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same line beside a bar, for whoever watches."""
+    terminal, ours = pytest.importorskip("pty").openpty()
+    monkeypatch.setenv("TERM", "xterm")
+    with os.fdopen(ours, "w", encoding="utf-8") as stream, monkeypatch.context() as watched:
+        watched.setattr(sys, "stderr", stream)
+        with progress_on_stderr([a_talk()], a_stage(judges=("turn",))) as tally:
+            tally.ended(a_talk())
+        shown = ""
+        while "1/1 conversations, 0 turns graded, 0 red" not in shown:
+            shown += os.read(terminal, 10_000).decode("utf-8", "replace")
+    os.close(terminal)
+
+
+def grade(raw: int) -> Score:
+    """A grade of the turn judge."""
+    known = {"judge": "turn", "conversation": a_talk().id, "turn": 1, "state": "scored"}
+    return Score.model_validate(known | {"raw": raw, "value": raw / 5})

@@ -1,0 +1,260 @@
+"""A model plays a persona: greeting first, roles swapped, guarded once, and leaving in a form of its own."""
+
+import json
+from typing import Any
+
+import pytest
+
+from simulator import find
+from simulator.errors import AccessDenied, MalformedReply, ModelFailure, PromptError
+from simulator.replies import NextLine
+from simulator.types import Answer, Case, Failure, Turn, Utterance
+from simulator.users import (
+    LONGEST_ANSWER,
+    ScriptedUser,
+    UserPrompts,
+    read_line,
+    stable_int,
+)
+from tests.playing import SAYS, a_case, a_rich_case, a_turn, at, player, prompts
+from tests.servers.openai import OpenAIServer, Reply, script
+
+GREETING = prompts().text("ja", "greeting")
+
+
+def line(message: str, next_: str = "stay", reason: str = "") -> str:
+    """A reply of the customer model."""
+    return json.dumps({"message": message, "next": next_, "reason": reason}, ensure_ascii=False)
+
+
+async def said(
+    replies: list[str | Reply],
+    case: Case | None = None,
+    turns: tuple[Turn, ...] = (a_turn(),),
+    **options: Any,
+) -> tuple[Utterance, list[Any]]:
+    """What the customer does, and the requests that it took."""
+    async with OpenAIServer(script(replies)) as server, at(server) as model:
+        user = player(model("user"), **options)
+        return await user(case or a_case(), turns), [request.body for request in server.requests]
+
+
+async def test_the_model_sees_the_desk_from_the_other_side() -> None:
+    """Rules, then the greeting as the desk's first line, the history, and the turns with roles swapped."""
+    turns = (a_turn(), a_turn(2).model_copy(update={"user": SAYS["ja"]["next"]}))
+    utterance, [request] = await said([line("なるほど。")], a_rich_case(), turns)
+    says = SAYS["ja"]
+
+    assert utterance == Utterance(text="なるほど。")
+    assert [(m["role"], m["content"]) for m in request["messages"][1:]] == [
+        ("user", GREETING),
+        ("assistant", says["hello"]),
+        ("user", says["earlier"]),
+        ("assistant", says["question"]),
+        ("user", says["answer"]),
+        ("assistant", says["next"]),
+        ("user", says["answer"]),
+    ]
+    assert request["messages"][0]["role"] == "system"
+
+
+async def test_the_rules_tell_who_and_what() -> None:
+    """Persona, question, goal, what this customer knows and not, and how many lines are left."""
+    _, [request] = await said([line("なるほど。")], a_rich_case(), turns=(a_turn(),))
+    rules = request["messages"][0]["content"]
+    angry = find.persona("angry").ja
+
+    for part in (angry.name, angry.voice.strip(), *angry.knows, *angry.unknown, *SAYS["ja"].values()):
+        if part not in (
+            SAYS["ja"][key] for key in ("id", "reference", "hello", "earlier", "answer", "passage", "next")
+        ):
+            assert part in rules
+    assert "あと2回" in rules
+
+
+@pytest.mark.parametrize(("done", "left"), [(1, "あと2回"), (3, "あと0回")])
+async def test_the_lines_left_count_down(done: int, left: str) -> None:
+    """After the last turn none is left, and only the leaving is asked."""
+    turns = tuple(a_turn(index + 1) for index in range(done))
+    _, requests = await said([line("もういいです。", "gave_up")], turns=turns)
+
+    assert left in requests[0]["messages"][0]["content"]
+
+
+async def test_japanese_is_sent_as_it_is_written() -> None:
+    r"""No \u escapes on the wire: they would cost tokens and teach the model to write them."""
+    seen: list[bytes] = []
+
+    class Listening(OpenAIServer):
+        def keep(self, request: Any, raw: bytes, body: Any) -> None:
+            seen.append(raw)
+
+    async with Listening(script([line("はい。")])) as server, at(server) as model:
+        await player(model("user"))(a_case(), (a_turn(),))
+
+    assert SAYS["ja"]["question"].encode() in seen[0]
+    assert b"\\u" not in seen[0]
+
+
+@pytest.mark.parametrize("way", ["satisfied", "gave_up", "handed_over"])
+async def test_leaving_is_part_of_the_reply(way: str) -> None:
+    """How and why the customer leaves is in the form; the closing words are theirs."""
+    utterance, requests = await said([line(" どうも。 ", way, "料金がわかった")])
+
+    assert (utterance.text, utterance.next, utterance.reason) == ("どうも。", way, "料金がわかった")
+    schema = requests[0]["response_format"]["json_schema"]["schema"]
+    assert list(schema["properties"]) == ["message", "next", "reason"]
+    assert schema["properties"]["next"]["enum"][0] == "stay"
+
+
+async def test_a_draft_that_breaks_a_rule_is_written_again_once() -> None:
+    """The second request shows the draft and says what was wrong; the rule is kept with the line."""
+    utterance, [_, second] = await said([line("かしこまりました。"), line("で、いくらですか。")])
+
+    assert utterance == Utterance(text="で、いくらですか。", broken_rules=("desk",))
+    assert second["messages"][-2] == {"role": "assistant", "content": "かしこまりました。"}
+    assert prompts().problem("ja", "desk") in second["messages"][-1]["content"]
+
+
+async def test_an_empty_draft_is_asked_for_again() -> None:
+    """An endpoint that refuses empty messages is shown a dash in its place."""
+    utterance, [_, second] = await said([line(" "), line("で、いくらですか。")])
+
+    assert utterance.broken_rules == ("empty",)
+    assert second["messages"][-2]["content"].strip()
+
+
+async def test_two_broken_drafts_are_the_customers_failure() -> None:
+    """The rule that was broken last is named, and the bot never sees the line."""
+    with pytest.raises(ModelFailure, match="broke the rule 'repeat' twice") as met:
+        await said([line("かしこまりました。"), line(a_case().question)])
+
+    assert met.value.failure.kind == "guard"
+
+
+async def test_what_is_not_sent_is_not_guarded() -> None:
+    """After the last turn a line that stays reaches nobody: one call, whatever it says."""
+    utterance, requests = await said([line("")], turns=(a_turn(), a_turn(2), a_turn(3)))
+
+    assert (utterance.next, len(requests)) == ("stay", 1)
+
+
+async def test_a_reply_out_of_form_is_asked_for_once_more() -> None:
+    """A malformed reply comes back with what was wrong with it; a second one is a failure."""
+    broken = '{"message": "はい。", "next": "maybe"}'
+    utterance, requests = await said([broken, line("はい、そうです。")])
+    with pytest.raises(MalformedReply) as met:
+        await said([broken, broken])
+
+    assert utterance.text == "はい、そうです。"
+    assert "next" in requests[1]["messages"][-1]["content"]
+    assert met.value.raw == broken
+
+
+async def test_silence_and_length_of_the_desk() -> None:
+    """A failed answer is shown as silence; a very long one is cut before the customer reads it."""
+    silent = Turn(
+        index=1, user="?", answer=Answer(text="", error=Failure(kind="timeout", message="no answer"))
+    )
+    _, [request] = await said([line("もしもし？")], turns=(silent, a_turn(2, text="長" * 9000)))
+    messages = [message["content"] for message in request["messages"]]
+
+    assert messages[3] == prompts().text("ja", "silence")
+    assert messages[5] == "長" * LONGEST_ANSWER
+
+
+async def test_a_refused_key_is_not_the_customers_failure() -> None:
+    """401 comes through as what it is, so that the run can stop."""
+    async with OpenAIServer(key="right") as server, at(server, key="wrong") as model:
+        with pytest.raises(AccessDenied, match="REHEARSAL_USER_KEY"):
+            await player(model("user"))(a_case(), (a_turn(),))
+
+
+async def test_half_characters_of_a_model_can_be_stored() -> None:
+    """A lone surrogate in what the model says becomes U+FFFD before it is sent on or stored."""
+    reply = '{"message": "いくら\\ud83dですか", "next": "stay", "reason": "\\u0000"}'
+    utterance, _ = await said([reply])
+
+    assert utterance.text == "いくら\ufffdですか"
+    assert utterance.model_dump_json()
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        ("もう少し詳しく。", NextLine(message="もう少し詳しく。")),
+        ("**DONE**", NextLine(message="", next="satisfied", reason="DONE")),
+        (" 「DONE」。\n", NextLine(message="", next="satisfied", reason="DONE")),
+        ("**DONE** と書けばいいですか", NextLine(message="**DONE** と書けばいいですか")),
+        ("I am DONE waiting!", NextLine(message="I am DONE waiting!")),
+        (line("**DONE**"), NextLine(message="", next="satisfied", reason="DONE")),
+        (f"```json\n{line('はい')}\n```", NextLine(message="はい")),
+    ],
+)
+def test_plain_models_are_read_too(reply: str, expected: NextLine) -> None:
+    """Without JSON the text itself is said; DONE ends the talk only as the whole message."""
+    assert read_line(reply, NextLine) == expected
+
+
+async def test_the_same_talk_gets_the_same_seeds() -> None:
+    """Each call has a seed of its own, the same in every process; another conversation has others."""
+
+    async def seeds(seed: int) -> list[int]:
+        async with OpenAIServer(script([line("かしこまりました。"), line("え？"), line("は？")])) as server:
+            async with at(server) as model:
+                user = player(model("user"))
+                user.seed = seed
+                await user(a_case(), (a_turn(),))
+                await user(a_case(), (a_turn(), a_turn(2)))
+            return [request.body["seed"] for request in server.requests]
+
+    first = await seeds(7)
+
+    assert first == await seeds(7)
+    assert len(set(first + await seeds(8))) == 6
+    assert stable_int("a", 1) == 47506100
+    assert all(0 <= seed < 2**31 for seed in first)
+
+
+async def test_a_scripted_user_says_its_lines() -> None:
+    """Then it is done; without lines, after the question."""
+    user, one = ScriptedUser(["二", "三"]), (a_turn(),)
+
+    assert (await user(a_case(), one)).text == "二"
+    assert (await user(a_case(), one * 2)).text == "三"
+    assert (await user(a_case(), one * 3)).next == "satisfied"
+    assert (await ScriptedUser()(a_case(), one)).next == "satisfied"
+
+
+def test_prompts_change_their_fingerprint(tmp_path: Any) -> None:
+    """A changed word in the shared prompt or in the persona changes the hash; the same words do not."""
+    told, angry = prompts(), find.persona("angry")
+    text = (find.PERSONAS / "_user.toml").read_text(encoding="utf-8")
+    other = tmp_path / "_user.toml"
+    other.write_text(text.replace("こちらは相談窓口です", "こちらはサポートです"), encoding="utf-8")
+    louder = angry.model_copy(update={"ja": angry.ja.model_copy(update={"voice": "叫ぶ"})})
+
+    hashes = {told.fingerprint(angry), UserPrompts(other).fingerprint(angry), told.fingerprint(louder)}
+    assert len(hashes) == 3
+    assert told.fingerprint(angry) == prompts().fingerprint(angry)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("[ja.problems]\nempty", "[ja.problems]\nemty", "[ja.problems] empty is missing"),
+        ("[en.fields]\nmessage", "[en.fields]\nmesage", "[en.fields] message is missing"),
+        ("$turns_left", "$turnsleft", "which nothing fills"),
+        ("'^\\W*かしこまりました", "'(かしこまりました", "not a regular expression"),
+    ],
+)
+def test_a_broken_prompt_file_is_named(tmp_path: Any, old: str, new: str, problem: str) -> None:
+    """What is missing or misspelt in it is said before anything starts."""
+    text = (find.PERSONAS / "_user.toml").read_text(encoding="utf-8")
+    assert old in text
+    path = tmp_path / "_user.toml"
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+    with pytest.raises(PromptError) as met:
+        UserPrompts(path)
+    assert problem in str(met.value)
