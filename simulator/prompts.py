@@ -69,12 +69,12 @@ def render(text: str, **values: str) -> str:
     return Template(text).substitute(values).strip()
 
 
-def quote(tag: str, text: str) -> str:
-    """`text` as data under a tag that carries a hash of it.
+def quote(tag: str, text: str, seal: str = "") -> str:
+    """`text` as data under a tag that carries a hash of it, and of `seal`: what else the prompt quotes.
 
     What is quoted cannot hold its own hash, so it cannot close its quotation and speak to the model.
     """
-    code = hashlib.sha256(f"{tag}\0{text}".encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    code = hashlib.sha256(f"{tag}\0{seal}\0{text}".encode("utf-8", "surrogatepass")).hexdigest()[:12]
     return f"<{tag}-{code}>\n{text}\n</{tag}-{code}>"
 
 

@@ -153,17 +153,22 @@ class Frame:
         language, answer = exhibit.case.language, exhibit.turn.answer
         nothing = self.text(language, "nothing")
         shown, left_out = within(exhibit, LONGEST_MATERIAL)
-        passages = [quote("passage", f"[{p.id}] {p.text}") for p in shown]
+        history = self._history(exhibit.case, exhibit.earlier, language) or nothing
+        given = [f"[{p.id}] {p.text}" for p in shown] or [nothing]
+        references = exhibit.references or (nothing,)
+        # A bot that knows its own answer and passages still cannot know the code of any block.
+        seal = fingerprint(history, exhibit.turn.user, answer.text, *given, *references)
+        passages = [quote("passage", text, seal) for text in given]
         if left_out:
             passages.append(self.text(language, "cut", count=str(left_out)))
         return self.text(
             language,
             "material",
-            history=quote("history", self._history(exhibit.case, exhibit.earlier, language) or nothing),
-            question=quote("question", exhibit.turn.user),
-            passages="\n".join(passages) or quote("passage", nothing),
-            answer=quote("answer", answer.text),
-            reference=quote("reference", "\n".join(exhibit.references) or nothing),
+            history=quote("history", history, seal),
+            question=quote("question", exhibit.turn.user, seal),
+            passages="\n".join(passages),
+            answer=quote("answer", answer.text, seal),
+            reference="\n".join(quote("reference", text, seal) for text in references),
         )
 
     def _history(self, case: Case, earlier: Sequence[Turn], language: Language) -> str:
