@@ -31,10 +31,8 @@ STAND_INS: dict[str, Callable[[Reading], Verdict]] = {
     "fluency": verdicts.fluency,
 }
 
-# The share of the reference that has to be said (0..1): to be of use, to content a customer, and to content
-# one of little patience at the first try.
-OF_USE, CONTENTING, FULLY = 0.2, 0.55, 0.8
-LITTLE_PATIENCE = 2
+# The share of the reference that has to be said (0..1) to be of use, and to content a customer.
+OF_USE, CONTENTING = 0.2, 0.55
 # How many answers a customer puts together.
 REMEMBERED = 5
 # A question longer than this is cut where a phrase quotes it.
@@ -128,8 +126,7 @@ class PhraseUser:
         if is_refusal(answer.text, case.language):
             return Situation.REFUSED
         help_now, help_so_far = _help(case, turns[-1:]), _help(case, turns[-REMEMBERED:])
-        enough = FULLY if len(turns) == 1 and self.persona.patience <= LITTLE_PATIENCE else CONTENTING
-        if help_so_far >= enough:
+        if help_so_far >= CONTENTING:
             return Situation.CONTENT
         return Situation.PARTLY if help_now >= OF_USE else Situation.USELESS
 

@@ -90,14 +90,12 @@ async def test_a_useful_answer_restores_patience() -> None:
     assert (await next_line(partly, UNRELATED, UNRELATED, patience=2)).next == "gave_up"
 
 
-async def test_little_patience_is_not_content_at_the_first_try() -> None:
-    """Unless the answer says it all; at the second try less is enough."""
+async def test_a_good_first_answer_ends_the_talk() -> None:
+    """Also with a customer of little patience: whoever presses on then punishes good bots."""
     most = "ホーム1ギガの解約金は4,800円です。"
 
-    assert (await next_line(most, patience=2)).next == "stay"
+    assert (await next_line(most, patience=2)).next == "satisfied"
     assert (await next_line(most, patience=3)).next == "satisfied"
-    assert (await next_line(most, most, patience=2)).next == "satisfied"
-    assert (await next_line(REFERENCE, patience=2)).next == "satisfied"
 
 
 async def test_a_complaint_is_not_settled_by_an_explanation() -> None:
