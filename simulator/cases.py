@@ -5,18 +5,21 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
-from simulator.files.columns import COLUMNS, columns_by_field, field_of, has_question, is_extra
-from simulator.files.turns import from_turns
-from simulator.files.values import READERS, Cell, answerability_tags
 from simulator.errors import CaseFileError
+from simulator.files.columns import COLUMNS, columns_by_field, field_of, has_question, is_empty, is_extra
 from simulator.files.quoting import shown
-from simulator.files.rows import Row, fault, read_rows
+from simulator.files.row import Row, fault
+from simulator.files.rows import read_rows
 from simulator.files.text import language_of
+from simulator.files.turns import NO_QUESTION, from_turns, question_of
+from simulator.files.values import READERS, Cell, answerability_tags
 from simulator.types import Case, Language
 
 
 def read_cases(path: str | Path, language: Language | None = None) -> tuple[Case, ...]:
-    """The cases of a CSV, TSV, JSONL or JSON file (also `.gz`), in the file's order.
+    """The cases of a CSV, TSV, JSONL, JSON, YAML or Excel file (also `.gz`), in the file's order.
+
+    `questions.xlsx#料金` names a worksheet; otherwise it is the only one with a column of questions.
 
     A row's language is what its column says, else `language`, else what its question is written in.
     The whole file is read before anything is returned, so a wrong last row costs nothing.
@@ -47,15 +50,32 @@ def select(
 
 def _case(path: Path, row: Row, number: str, language: Language | None) -> Case:
     cells = _cells(path, row)
-    if "question" not in cells:
+    if "question" not in cells and not _keeps_no_question(row, cells):
         raise _no_question(path, row)
     fields: dict[str, Any] = {field: _read(path, row, cell, READERS[field]) for field, cell in cells.items()}
+    if "question" not in cells:
+        fields["question"], fields["history"] = question_of(fields.get("history", ()))
     _settle_choice(path, row, fields, cells)
     if "answerable" in cells:
         fields["tags"] = (*fields.get("tags", ()), *answerability_tags(cells["answerable"]))
     fields.setdefault("id", number)
-    fields.setdefault("language", language or language_of(fields["question"]))
+    fields.setdefault("language", language or _language(fields))
     return Case(**fields)
+
+
+def _keeps_no_question(row: Row, cells: Mapping[str, Cell]) -> bool:
+    """Whether this is a recorded answer of a data set that says `"question": null`.
+
+    An empty cell of a table is a forgotten question instead.
+    """
+    empty = [column for column, value in row.values.items() if is_empty(value) and has_question([column])]
+    return bool(empty) and "answer" in cells and not row.cells
+
+
+def _language(fields: Mapping[str, Any]) -> Language:
+    """What the question is written in; where none was kept, the answer."""
+    question = str(fields["question"])
+    return language_of(question if question != NO_QUESTION else str(fields.get("answer", "")))
 
 
 def _cells(path: Path, row: Row) -> dict[str, Cell]:
@@ -73,16 +93,16 @@ def _read(path: Path, row: Row, cell: Cell, reader: Callable[[Cell], Any]) -> An
     try:
         return reader(cell)
     except ValueError as error:
-        raise fault(path, row.line, f"column {shown(cell.column)}: {error}.") from None
+        raise fault(path, row, f"column {shown(cell.column)}: {error}.") from None
 
 
 def _no_question(path: Path, row: Row) -> CaseFileError:
     found = [column for column in row.values if has_question([column])]
     if found:
-        return fault(path, row.line, f"column {shown(found[0])} is empty; every row needs a question.")
+        return fault(path, row, f"column {shown(found[0])} is empty; every row needs a question.")
     there = ", ".join(shown(column) for column in list(row.values)[:20])
     names = ", ".join(name for name in COLUMNS["question"] if name != "text")
-    return fault(path, row.line, f"no question column. Found: {there}. Name one of them: {names}.")
+    return fault(path, row, f"no question column. Found: {there}. Name one of them: {names}.")
 
 
 def _settle_choice(path: Path, row: Row, fields: dict[str, Any], cells: Mapping[str, Cell]) -> None:
@@ -92,16 +112,16 @@ def _settle_choice(path: Path, row: Row, fields: dict[str, Any], cells: Mapping[
         return
     if not 0 <= answer.value < len(fields["choices"]):
         what = f"column {shown(answer.column)}: there is no choice {answer.value}; the first is 0."
-        raise fault(path, row.line, what)
+        raise fault(path, row, what)
     fields["label"] = fields["choices"][answer.value]
     del fields["answer"]
 
 
 def _check_ids(path: Path, rows: Iterable[Row], cases: Iterable[Case]) -> None:
     """Ids name conversations, so two rows with one id would overwrite each other."""
-    lines: dict[str, int] = {}
+    places: dict[str, str] = {}
     for row, case in zip(rows, cases, strict=True):
-        if case.id in lines:
-            what = f"the id {shown(case.id)} is already on line {lines[case.id]}; give every row its own."
-            raise fault(path, row.line, what)
-        lines[case.id] = row.line
+        if case.id in places:
+            what = f"the id {shown(case.id)} is already on {places[case.id]}; give every row its own."
+            raise fault(path, row, what)
+        places[case.id] = row.place

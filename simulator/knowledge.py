@@ -1,4 +1,4 @@
-"""A knowledge base as passages: a file or a folder of Markdown, text, HTML, CSV and JSONL."""
+"""A knowledge base as passages: a file or a folder of texts, web pages, tables and office documents."""
 
 import os
 import unicodedata
@@ -7,21 +7,37 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from simulator.files.columns import is_empty, normalised
-from simulator.files.chunks import Document, chunks, document
 from simulator.errors import InputError
+from simulator.files.chunks import Document, chunks, document
+from simulator.files.columns import is_empty, normalised
+from simulator.files.office import presentation, presentation_pictures, word_document, word_pictures
+from simulator.files.packages import workbook_pictures
+from simulator.files.pdfs import pdf_document, pdf_pictures
 from simulator.files.quoting import shown
-from simulator.files.rows import Row, fault, read_rows
+from simulator.files.row import Row, fault
+from simulator.files.rows import WORKBOOKS, read_rows
 from simulator.files.text import plain_suffix, read_text
-from simulator.types import Passage
 from simulator.files.webpages import web_page
+from simulator.types import Passage
 
 _DOCUMENTS: Mapping[str, Callable[[str], Document]] = {
     **dict.fromkeys((".md", ".markdown", ".mdx", ".txt", ".text", ".rst"), document),
     **dict.fromkeys((".html", ".htm", ".xhtml"), web_page),
 }
+_FOREIGN: Mapping[str, Callable[[Path], Document]] = {
+    ".docx": word_document,
+    ".pptx": presentation,
+    ".pdf": pdf_document,
+}
+_PICTURES: Mapping[str, Callable[[Path], int]] = {
+    ".docx": word_pictures,
+    ".pptx": presentation_pictures,
+    ".pdf": pdf_pictures,
+    **dict.fromkeys(WORKBOOKS, workbook_pictures),
+}
 _ROWS = frozenset({".csv", ".tsv", ".jsonl", ".ndjson", ".json"})
-KINDS = "Markdown, text, HTML, CSV or JSONL, each also as .gz"
+_READABLE = frozenset(_DOCUMENTS) | frozenset(_FOREIGN) | WORKBOOKS | _ROWS
+KINDS = "Markdown, text, HTML, CSV, JSONL, Excel, Word, PowerPoint or PDF, each also as .gz"
 
 # What holds a row's text, its title and its id; the earliest that is not empty counts.
 _TEXT = ("text", "本文", "content", "contents", "body", "page_content", "passage", "内容", "文章", "説明")
@@ -36,7 +52,8 @@ def read_knowledge(path: str | Path) -> Iterator[Passage]:
     """The passages of a file or of a folder with all below it, sorted by path, read as they are used.
 
     A document's passages are called by its path without suffix (`ja/01-plans`, then `ja/01-plans#2`);
-    a row keeps its own id. Hidden files and files of other kinds (see `unread`) are skipped.
+    a row keeps its own id. Where an Excel file has several worksheets, each is called like a file in
+    a folder. Hidden files and files of other kinds (see `unread`) are skipped.
     """
     root = Path(path)
     files = [file for file in _files(root) if _is_readable(file)]
@@ -47,9 +64,20 @@ def read_knowledge(path: str | Path) -> Iterator[Passage]:
 
 
 def unread(path: str | Path) -> tuple[str, ...]:
-    """The files of a knowledge base that are skipped because of their kind or because they are empty."""
+    """What of a knowledge base is not read: files of other kinds, empty files, and pictures in documents.
+
+    A file is named alone, or with how many pictures it holds: `guide.pdf: 2 pictures inside`.
+    """
     root = Path(path)
-    return tuple(_relative(root, file) for file in _files(root) if not _is_readable(file))
+    return tuple(_relative(root, file) + note for file in _files(root) if (note := _unread(file)) is not None)
+
+
+def _unread(file: Path) -> str | None:
+    if not _is_readable(file):
+        return ""
+    count = _PICTURES.get(plain_suffix(file))
+    pictures = count(file) if count else 0
+    return f": {pictures} picture{'s' * (pictures > 1)} inside" if pictures else None
 
 
 def _files(root: Path) -> list[Path]:
@@ -84,7 +112,7 @@ def _is_hidden(name: str) -> bool:
 
 def _is_readable(file: Path) -> bool:
     suffix = plain_suffix(file)
-    return (suffix in _DOCUMENTS or suffix in _ROWS) and file.is_file() and file.stat().st_size > 0
+    return suffix in _READABLE and file.is_file() and file.stat().st_size > 0
 
 
 def _relative(root: Path, file: Path) -> str:
@@ -108,7 +136,8 @@ def _distinct(root: Path, files: Iterable[Path]) -> Iterator[Passage]:
             places[passage.id] = place
             yield passage
     if not places:
-        msg = f"{root}: no text in it; knowledge is {KINDS}."
+        inside = f" ({'; '.join(notes[:3])})" if (notes := unread(root)) else ""
+        msg = f"{root}: no text in it{inside}; knowledge is {KINDS}."
         raise InputError(msg)
 
 
@@ -124,15 +153,39 @@ def _name(place: str, names: set[str]) -> str:
 def _passages(file: Path, place: str, name: str) -> Iterator[Passage]:
     suffix = plain_suffix(file)
     if suffix in _ROWS:
-        yield from _from_rows(file, place, name)
-        return
-    whole = _DOCUMENTS[suffix](read_text(file, may_be_empty=True))
+        yield from _from_rows(file, read_rows(file, _has_text), place, name)
+    elif suffix in WORKBOOKS:
+        yield from _from_workbook(file, place, name)
+    elif suffix in _FOREIGN:
+        yield from _from_document(_FOREIGN[suffix](file), place, name)
+    else:
+        yield from _from_document(_DOCUMENTS[suffix](read_text(file, may_be_empty=True)), place, name)
+
+
+def _from_document(whole: Document, place: str, name: str) -> Iterator[Passage]:
     for number, text in enumerate(chunks(whole), 1):
         yield Passage(id=name if number == 1 else f"{name}#{number}", text=text, source=place)
 
 
-def _from_rows(file: Path, place: str, name: str) -> Iterator[Passage]:
-    for number, row in enumerate(read_rows(file, _has_text), 1):
+def _from_workbook(file: Path, place: str, name: str) -> Iterator[Passage]:
+    """The rows of worksheets that have a column of texts; another worksheet is one text."""
+    # Loaded here: a knowledge base without Excel files starts without their reader.
+    from simulator.files.workbooks import column_row, read_workbook, worksheet_rows, worksheet_text
+
+    sheets = [sheet for sheet in read_workbook(file) if sheet.lines]
+    several = len(sheets) > 1
+    for sheet in sheets:
+        inside = f"{name}/{sheet.name}" if several else name
+        if column_row(sheet, _has_text) is None:
+            whole = Document(sheet.name, worksheet_text(sheet))
+            yield from _from_document(whole, f"{place}#{sheet.name}" if several else place, inside)
+        else:
+            rows = worksheet_rows(file, sheet, _has_text, named=several)
+            yield from _from_rows(file, rows, place, inside)
+
+
+def _from_rows(file: Path, rows: Iterable[Row], place: str, name: str) -> Iterator[Passage]:
+    for number, row in enumerate(rows, 1):
         if not _has_text(row.values):
             raise _no_text(file, row)
         columns = {normalised(column): value for column, value in row.values.items()}
@@ -148,9 +201,7 @@ def _has_text(headers: Iterable[str]) -> bool:
 
 def _no_text(file: Path, row: Row) -> InputError:
     there = ", ".join(map(shown, list(row.values)[:20]))
-    return fault(
-        file, row.line, f"no text column. Found: {there}. Name one of them: {', '.join(_TEXT + _REPLY)}."
-    )
+    return fault(file, row, f"no text column. Found: {there}. Name one of them: {', '.join(_TEXT + _REPLY)}.")
 
 
 def _row_text(file: Path, row: Row, columns: Mapping[str, JsonValue]) -> str:
@@ -161,7 +212,7 @@ def _row_text(file: Path, row: Row, columns: Mapping[str, JsonValue]) -> str:
     if not text and (
         odd := [name for name in (*_TEXT, *_REPLY) if not is_empty(columns.get(normalised(name)))]
     ):
-        raise fault(file, row.line, f"column '{odd[0]}' holds no text.")
+        raise fault(file, row, f"column '{odd[0]}' holds no text.")
     return text
 
 

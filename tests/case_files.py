@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import xlsxwriter
+
 from simulator.cases import read_cases
 from simulator.errors import CaseFileError
 from simulator.types import Case
@@ -46,3 +48,19 @@ def as_csv(rows: list[dict[str, str]], delimiter: str = ",") -> str:
     writer.writeheader()
     writer.writerows(rows)
     return table.getvalue()
+
+
+def as_workbook(path: Path, sheets: dict[str, list[list[Any]]], **formats: str) -> Path:
+    """A new Excel file; None leaves a cell out, and texts are never formulas.
+
+    `formats` are number formats by cell: B2="000".
+    """
+    book = xlsxwriter.Workbook(str(path), {"strings_to_formulas": False, "strings_to_urls": False})
+    for name, rows in sheets.items():
+        sheet = book.add_worksheet(name)
+        for number, row in enumerate(rows):
+            for column, value in enumerate(row):
+                style = formats.get(f"{chr(ord('A') + column)}{number + 1}")
+                sheet.write(number, column, value, style and book.add_format({"num_format": style}))
+    book.close()
+    return path

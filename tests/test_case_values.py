@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from simulator.cases import read_cases
 from simulator.errors import CaseFileError
 from simulator.files.columns import COLUMNS
-from simulator.types import Facts, Message
+from simulator.types import Answer, Facts, Message, Passage
 from tests.case_files import as_csv, from_cell, one, refusal, saved
 
 SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+LINE = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1)
 KEYS = st.sampled_from(["role", "content", "question", "reference", "knows", "text"])
 
 
@@ -32,6 +33,8 @@ def test_turns_of_a_recorded_dialogue(tmp_path: Path) -> None:
     assert (case.question, case.language, case.answerable) == ("首都は?", "ja", True)
     assert case.references == (("奈良", "平城京"), ("約15m",), ())
     assert case.passages == ("p1", "p2")
+    assert case.script == ("高さは?", "値段は?")
+    assert case.recorded == ()
 
 
 def test_turns_with_roles(tmp_path: Path) -> None:
@@ -50,6 +53,69 @@ def test_turns_with_roles(tmp_path: Path) -> None:
     assert case.question == "料金は?"
     assert case.references == (("4,180円です",), ())
     assert case.passages == ("p1",)
+    assert case.script == ("ありがとう",)
+    assert case.recorded == (Answer(text="4,180円です"),)
+
+
+@given(opening=st.none() | LINE, said=st.lists(LINE, min_size=1, max_size=4), answered=st.booleans())
+@SAME_FOLDER
+def test_whole_dialogues(tmp_path: Path, opening: str | None, said: list[str], answered: bool) -> None:
+    """Every line of a dialogue is kept: history, question, script, and what the bot answered to each."""
+    replies = [f"re: {line}" for line in said]
+    lines = [line for pair in zip(said, replies, strict=True) for line in pair][: None if answered else -1]
+    roles = ["user", "assistant"] * len(said)
+    turns = [{"role": role, "content": line} for role, line in zip(roles, lines, strict=False)]
+    first = [{"role": "assistant", "content": opening}] if opening else []
+
+    case = one(tmp_path, turns=[*first, *turns])
+
+    assert [line.content for line in case.history] == ([opening] if opening else [])
+    assert [case.question, *case.script] == said
+    assert [answer.text for answer in case.recorded] == (replies if answered else replies[:-1])
+    assert [case.references_at(turn) for turn in range(1, len(said))] == [(line,) for line in replies[:-1]]
+
+
+def test_lines_of_one_speaker_are_one_turn(tmp_path: Path) -> None:
+    """Two messages in a row belong together, so that every answer stands beside what it answers."""
+    case = one(
+        tmp_path,
+        turns=[
+            {"role": "user", "content": "こんにちは"},
+            {"role": "user", "content": "料金は?"},
+            {"role": "assistant", "content": "はい", "passage_ids": "p1", "contexts": ["月額4,180円"]},
+            {"role": "assistant", "content": "4,180円です", "passage_ids": ["p2"], "contexts": ["税込"]},
+        ],
+    )
+
+    assert case.question == "こんにちは\n料金は?"
+    assert case.references == (("はい\n4,180円です",),)
+    assert case.recorded[0].text == "はい\n4,180円です"
+    assert [(p.id, p.text) for p in case.recorded[0].passages] == [("p1", "月額4,180円"), ("p2", "税込")]
+
+
+def test_recorded_answers_in_turns(tmp_path: Path) -> None:
+    """An answer stands at its turn, with the texts it was made from; a turn without one has an empty text."""
+    case = one(
+        tmp_path,
+        turns=[
+            {"question": "a"},
+            {"question": "b", "answer": "B", "contexts": ["x"], "gold_passage_ids": ["p", "q"]},
+            {"question": "c"},
+        ],
+    )
+
+    assert case.script == ("b", "c")
+    assert case.recorded == (Answer(text=""), Answer(text="B", passages=(Passage(id="1", text="x"),)))
+    with pytest.raises(CaseFileError, match="column 'turns': turn 2 has no question"):
+        one(tmp_path, turns=[{"question": "a"}, {"reference": "b"}])
+
+
+def test_script_and_recorded_answers(tmp_path: Path) -> None:
+    """A script is written like other lists; what was answered may be texts or objects."""
+    assert from_cell(tmp_path, "台本", "はい|戸建てです\nはい").script == ("はい", "戸建てです", "はい")
+    assert from_cell(tmp_path, "記録回答", "a|b").recorded == (Answer(text="a"), Answer(text="b"))
+    with pytest.raises(CaseFileError, match="column 'recorded': 'answer' is not understood; write"):
+        one(tmp_path, question="q", recorded=[{"text": "a", "answer": "b"}])
 
 
 @pytest.mark.parametrize(

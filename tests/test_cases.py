@@ -7,16 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from simulator.cases import read_cases, select, unused_columns
 from simulator.errors import CaseFileError
 from simulator.files.columns import COLUMNS, field_of, normalised
-from simulator.types import Case, Facts, Message
-from tests.case_files import as_csv, one, refusal, saved
+from simulator.types import Answer, Case, Facts, Message, Passage
+from tests.case_files import as_csv, as_workbook, one, refusal, saved
 
-SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+SAME_FOLDER = settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None
+)
 # Text as people write it: no control characters, and no blanks around it, which are trimmed.
 VISIBLE = st.characters(codec="utf-8", exclude_categories=["C", "Z"])
 TEXT = st.text(VISIBLE | st.sampled_from(" \n"), min_size=1).map(str.strip).filter(bool)
@@ -24,6 +27,8 @@ WORD = st.text(VISIBLE, min_size=1)
 WORDS = st.lists(WORD, unique=True, max_size=2).map(tuple)
 TEXTS = st.lists(TEXT, max_size=3).map(tuple)
 MESSAGES = st.builds(Message, role=st.sampled_from(["user", "assistant"]), content=TEXT)
+PASSAGES = st.builds(Passage, id=WORD, text=TEXT, score=st.none() | st.floats(0, 1))
+ANSWERS = st.builds(Answer, text=TEXT | st.just(""), passages=st.lists(PASSAGES, max_size=2).map(tuple))
 CASES = st.lists(
     st.builds(
         Case,
@@ -42,6 +47,8 @@ CASES = st.lists(
         answer=st.none() | TEXT,
         contexts=TEXTS,
         tags=WORDS,
+        script=TEXTS,
+        recorded=st.lists(ANSWERS, max_size=2).map(tuple),
     ),
     min_size=1,
     max_size=3,
@@ -82,6 +89,28 @@ def test_table_round_trip(tmp_path: Path, cases: tuple[Case, ...], delimiter: st
 
     assert read_cases(saved(tmp_path, text)) == cases
     assert unused_columns(tmp_path / "cases.csv") == ()
+
+
+@given(cases=CASES)
+@SAME_FOLDER
+def test_yaml_round_trip(tmp_path: Path, cases: tuple[Case, ...]) -> None:
+    """A case written as YAML is read back as it was, in a list or below `cases`."""
+    values = [case.model_dump(mode="json") for case in cases]
+    listed = yaml.safe_dump(values, allow_unicode=True, sort_keys=False)
+
+    assert read_cases(saved(tmp_path, listed, "a.yaml")) == cases
+    assert read_cases(saved(tmp_path, yaml.safe_dump({"cases": values}), "b.yml")) == cases
+
+
+@given(cases=CASES)
+@SAME_FOLDER
+def test_workbook_round_trip(tmp_path: Path, cases: tuple[Case, ...]) -> None:
+    """A case written into an Excel file, with its lists as JSON, is read back as it was."""
+    rows = [as_cells(case) for case in cases]
+    path = as_workbook(tmp_path / "a.xlsx", {"S": [list(rows[0]), *(list(row.values()) for row in rows)]})
+
+    assert read_cases(path) == cases
+    assert unused_columns(path) == ()
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "cp932", "utf-16"])
@@ -152,6 +181,24 @@ def test_public_rag_data(tmp_path: Path) -> None:
     assert case.references == (("I am not sure which you mean.",),)
     assert (case.answerable, case.tags) == (None, ("underspecified",))
     assert unused_columns(tmp_path / "one.jsonl") == ()
+
+
+def test_graded_answers_without_a_question(tmp_path: Path) -> None:
+    """In JSON an answer may come without a question: it answered the customer's last line, or is `-`."""
+    said = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+    last = {"role": "user", "content": "料金は?"}
+
+    talk = one(tmp_path, question=None, history=[*said, last], answer="c")
+    bare = one(tmp_path, question=None, history=[], answer="猫が鳴く。", reference="犬/猫")
+    open_ended = one(tmp_path, question="", history=said, answer="c")
+
+    assert (talk.question, len(talk.history), talk.answer) == ("料金は?", 2, "c")
+    assert (bare.question, bare.language, bare.references) == ("-", "ja", (("犬/猫",),))
+    assert (open_ended.question, len(open_ended.history)) == ("-", 2)
+    with pytest.raises(CaseFileError, match="column 'question' is empty"):
+        one(tmp_path, question=None, history=said)
+    with pytest.raises(CaseFileError, match="column 'question' is empty"):
+        read_cases(saved(tmp_path, "question,answer\n,a\n"))
 
 
 def test_ids(tmp_path: Path) -> None:
@@ -263,8 +310,30 @@ def test_mistakes_in_json(tmp_path: Path, columns: dict[str, Any], message: str)
     assert str(caught.value).isprintable()
 
 
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "sheet:KEY#worksheet",
+            "not a file here; download it (a Google Sheet as .xlsx or .csv). Read are CSV",
+        ),
+        ("https://docs.google.com/spreadsheets/d/KEY", "not a file here; download it"),
+        ("cases.xls", "an old Excel file; open it in Excel and save it as .xlsx"),
+        (
+            "cases.ods",
+            "'.ods' is not a known kind of data file; save it as CSV, TSV, JSONL, JSON, YAML or Excel",
+        ),
+        ("cases.xlsx#x", "cases.xlsx: no such file"),
+    ],
+)
+def test_what_is_no_question_file(name: str, message: str) -> None:
+    """Other kinds and other places are refused with what can be read instead."""
+    assert message in refusal(Path(name))
+
+
 @given(
-    data=st.binary(max_size=200), name=st.sampled_from(["a.csv", "a.tsv", "a.jsonl", "a.json", "a.csv.gz"])
+    data=st.binary(max_size=200) | st.text("ab:-[]{}&*'\"!<> \n#|", max_size=60).map(str.encode),
+    name=st.sampled_from(["a.csv", "a.tsv", "a.jsonl", "a.json", "a.csv.gz", "a.yaml", "a.xlsx"]),
 )
 @SAME_FOLDER
 def test_nothing_but_case_file_errors(tmp_path: Path, data: bytes, name: str) -> None:
@@ -278,14 +347,14 @@ def test_nothing_but_case_file_errors(tmp_path: Path, data: bytes, name: str) ->
 def test_documentation(tmp_path: Path, name: str) -> None:
     """Every example of the documentation is read, and every column name in its table is understood."""
     text = (Path(__file__).parents[1] / "docs" / name).read_text(encoding="utf-8")
-    examples = re.findall(r"```(csv|jsonl)\n(.*?)```", text, re.DOTALL)
+    examples = re.findall(r"```(csv|jsonl|yaml)\n(.*?)```", text, re.DOTALL)
     table = re.findall(r"^\| ([^|]+) \| ([^|]*)\| [^|]+ \|$", text, re.MULTILINE)[1:]
 
     named = [
         re.split("[,、] ?", f"{column},{others}".replace("`", "").rstrip(", ")) for column, others in table
     ]
 
-    assert len(examples) == 5
+    assert len(examples) == 6
     assert all(read_cases(saved(tmp_path, example, f"a.{kind}")) for kind, example in examples)
     assert [{field_of(header.strip()) for header in row} for row in named] == [
         {field_of(row[0].strip())} for row in named

@@ -2,15 +2,24 @@
 
 import gzip
 import json
+import shutil
+import sys
 import unicodedata
 from pathlib import Path
+from typing import Any
 
+import docx
+import pptx
+import pypdf
 import pytest
 
 from simulator.errors import InputError
+from simulator.files.chunks import LONGEST
 from simulator.knowledge import read_knowledge, unread
+from tests.case_files import as_workbook
 
 ROOT = Path(__file__).parents[1]
+GUIDE = ROOT / "tests" / "data" / "guide.pdf"
 
 
 def grown(folder: Path, **files: str) -> Path:
@@ -69,10 +78,81 @@ def test_single_file(tmp_path: Path) -> None:
 
 def test_skipped_files_are_named(tmp_path: Path) -> None:
     """Files of other kinds and empty ones are skipped and can be named in a note."""
-    grown(tmp_path, a_md="A", b__c_pdf="%PDF", d_md="", e="no suffix")
+    grown(tmp_path, a_md="A", b__c_doc="old", d_md="", e="no suffix")
 
     assert [passage.id for passage in read_knowledge(tmp_path)] == ["a"]
-    assert unread(tmp_path) == ("b/c.pdf", "d.md", "e")
+    assert unread(tmp_path) == ("b/c.doc", "d.md", "e")
+
+
+def test_office_documents(tmp_path: Path) -> None:
+    """PDF, Word and PowerPoint files are passages like any text; pictures in them are named as unread."""
+    shutil.copy(GUIDE, tmp_path / "guide.pdf")
+    word = docx.Document()
+    word.add_heading("料金", 1)
+    word.add_paragraph("月額4,180円です。" * 200)
+    word.save(str(tmp_path / "plans.docx"))
+    slides = pptx.Presentation()
+    slides.slides.add_slide(slides.slide_layouts[5]).shapes.title.text = "工事"
+    slides.save(str(tmp_path / "slides.pptx"))
+
+    passages = list(read_knowledge(tmp_path))
+
+    assert [(p.id, p.source) for p in passages if not p.id.startswith("plans#")] == [
+        ("guide", "guide.pdf"),
+        ("plans", "plans.docx"),
+        ("slides", "slides.pptx"),
+    ]
+    assert all(p.text.startswith(("# 料金", "料金\n")) for p in passages if p.source == "plans.docx")
+    assert max(len(p.text) for p in passages) <= LONGEST["ja"]
+    assert unread(tmp_path) == ("guide.pdf: 1 picture inside",)
+
+
+def test_worksheets(tmp_path: Path) -> None:
+    """A worksheet with a column of texts is rows, another is a text; several are like files in a folder."""
+    faq: list[list[Any]] = [
+        ["よくある質問"],
+        [],
+        ["番号", "質問", "回答"],
+        ["001", "解約は?", "20日まで"],
+        [2, "料金は?", "4,180円"],
+    ]
+    prices: list[list[Any]] = [["プラン", "月額"], ["1ギガ", 4180]]
+    path = as_workbook(tmp_path / "kb.xlsx", {"FAQ": faq, "料金表": prices, "空": []}, B2='#,##0"円"')
+
+    assert [(p.id, p.text, p.source) for p in read_knowledge(path)] == [
+        ("001", "解約は?\n20日まで", "kb.xlsx"),
+        ("2", "料金は?\n4,180円", "kb.xlsx"),
+        ("kb/料金表", "# 料金表\n\nプラン | 月額\n1ギガ | 4,180円", "kb.xlsx#料金表"),
+    ]
+    as_workbook(path, {"FAQ": [["本文"], ["a"], ["b"]]})
+    assert [p.id for p in read_knowledge(path)] == ["kb#1", "kb#2"]
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "package"),
+    [("a.pdf", "pypdf", "pypdf"), ("a.docx", "docx", "python-docx"), ("a.pptx", "pptx", "python-pptx")],
+)
+def test_missing_libraries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, module: str, package: str
+) -> None:
+    """A library that is not installed is named, with the extra that holds it."""
+    (tmp_path / name).write_bytes(GUIDE.read_bytes())
+    monkeypatch.setitem(sys.modules, module, None)
+
+    with pytest.raises(
+        InputError, match=rf"{name}: to read it, pip install {package} \(the extra 'documents'"
+    ):
+        list(read_knowledge(tmp_path))
+
+
+def test_scanned_pages(tmp_path: Path) -> None:
+    """A document of pictures alone is told apart from an empty one."""
+    writer = pypdf.PdfWriter(clone_from=GUIDE)
+    writer.remove_text()
+    writer.write(tmp_path / "scan.pdf")
+
+    with pytest.raises(InputError, match=r"no text in it \(scan\.pdf: 1 picture inside\); knowledge is"):
+        list(read_knowledge(tmp_path / "scan.pdf"))
 
 
 def test_gzipped_rows_keep_their_ids(tmp_path: Path) -> None:
@@ -129,8 +209,11 @@ def test_passages_are_read_as_they_are_used(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.pdf", "%PDF", "nothing readable in it; knowledge is Markdown"),
+        ("a.doc", "x", "nothing readable in it; knowledge is Markdown"),
         ("a.md", "", "nothing readable in it"),
+        ("a.pdf", "%PDF", "not a readable PDF file"),
+        ("a.docx", "x", "not a whole Word file"),
+        ("a.xlsx", "x", "not a whole Excel file"),
         ("a.md", " \n", "no text in it"),
         (
             "a.csv",

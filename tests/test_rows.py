@@ -10,7 +10,8 @@ from pydantic import JsonValue
 
 from simulator.errors import CaseFileError
 from simulator.files.columns import has_question
-from simulator.files.rows import Row, read_rows
+from simulator.files.row import Row
+from simulator.files.rows import read_rows
 
 TEXT = st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=5)
 JSON: st.SearchStrategy[JsonValue] = st.recursive(
@@ -88,7 +89,7 @@ def test_long_cells(tmp_path: Path) -> None:
         ("a.jsonl", '{"question": ' + "[" * 100_000, "line 1: nested too deeply"),
         ("a.json", '[{"question": "a"}\n{"question": "b"}]', "line 1: a comma is missing"),
         ("a.json", '[\n{"question": "a"},\n', "the list is not closed"),
-        ("a.xlsx", "x", "'.xlsx' is not a known kind of data file; save it as CSV"),
+        ("a.ods", "x", "'.ods' is not a known kind of data file; save it as CSV"),
         ("cases", "x", "'cases' is not a known kind"),
     ],
 )

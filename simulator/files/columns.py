@@ -31,6 +31,8 @@ label       label ラベル 正解ラベル
 answer      answer 回答 回答文 応答 ボットの回答 response actual_output bot_answer prediction
 contexts    contexts context 根拠 根拠文 根拠文書 文脈 コンテキスト 検索結果 参照文
 contexts    retrieved_contexts retrieval_context
+script      script 台本 followups follow_ups 以後の発言 続きの発言
+recorded    recorded recorded_answers 記録回答 記録した回答
 tags        tags tag 分類 タグ カテゴリ カテゴリー 種別 区分 category categories subject topic
 """
 
@@ -52,7 +54,7 @@ ONE_PER_LINE = frozenset({"references", "ground_truths", "reference_answers"})
 EXTRAS = frozenset(
     {
         "dataset", "group", "meta", "metadata", "scale", "labels", "published_scores", "annotators",
-        "distractor_passage_ids", "context_ids", "movie_title", "passage_prefix",
+        "distractor_passage_ids", "context_ids", "movie_title", "passage_prefix", "level", "sentences",
     }
 )  # fmt: skip
 

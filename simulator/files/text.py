@@ -21,8 +21,8 @@ _KANA = re.compile("[ぁ-ゖァ-ヺ]")
 _HALF_WIDTH = re.compile("[｡-ﾟ]")
 _NO_CP932 = re.compile("[\x80\uf8f0-\uf8f3]")
 _BINARY = (
-    (b"PK\x03\x04", "an Excel or zip file"),
-    (b"\xd0\xcf\x11\xe0", "an old Excel or Word file"),
+    (b"PK\x03\x04", "an Excel, Word or zip file"),
+    (b"\xd0\xcf\x11\xe0", "an old or password-protected Excel or Word file"),
     (b"%PDF", "a PDF"),
 )
 
@@ -33,7 +33,7 @@ def read_text(path: str | Path, *, may_be_empty: bool = False, most_bytes: int =
     Encodings: UTF-8 (with or without BOM), UTF-16 with BOM, and CP932, the Windows form of Shift_JIS.
     """
     path = Path(path)
-    text = _decode(path, _read_bytes(path, most_bytes)).removeprefix("\ufeff")
+    text = _decode(path, read_bytes(path, most_bytes)).removeprefix("\ufeff")
     if (nul := text.find("\0")) >= 0:
         msg = f"{path}, line {_line(text, nul)}: a NUL byte, so this is not plain text; {_SAVE}."
         raise CaseFileError(msg)
@@ -41,6 +41,28 @@ def read_text(path: str | Path, *, may_be_empty: bool = False, most_bytes: int =
         msg = f"{path}: the file is empty."
         raise CaseFileError(msg)
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def bearable_bytes(packed: int, most_bytes: int = MOST_BYTES) -> int:
+    """How much a packed file of this many bytes may unpack to; more is a bomb."""
+    return min(most_bytes, max(_HARMLESS_BYTES, _MOST_SHRUNK * packed))
+
+
+def read_bytes(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
+    """What a file holds; `.gz` is unpacked."""
+    zipped = path.suffix.lower() == ".gz"
+    try:
+        if zipped:
+            most_bytes = bearable_bytes(path.stat().st_size, most_bytes)
+        with gzip.open(path) if zipped else path.open("rb") as file:
+            data = file.read(most_bytes + 1)
+    except (OSError, ValueError, EOFError, zlib.error) as error:
+        raise _unreadable(path, error) from None
+    if len(data) > most_bytes:
+        unpacked = " when unpacked" if zipped else ""
+        msg = f"{path}: larger than {most_bytes:,} bytes{unpacked}; split the file."
+        raise CaseFileError(msg)
+    return data
 
 
 def lines(text: str) -> Iterator[str]:
@@ -62,22 +84,6 @@ def plain_suffix(path: Path) -> str:
     return (path.with_suffix("") if path.suffix.lower() == ".gz" else path).suffix.lower()
 
 
-def _read_bytes(path: Path, most_bytes: int) -> bytes:
-    zipped = path.suffix.lower() == ".gz"
-    try:
-        if zipped:
-            most_bytes = min(most_bytes, max(_HARMLESS_BYTES, _MOST_SHRUNK * path.stat().st_size))
-        with gzip.open(path) if zipped else path.open("rb") as file:
-            data = file.read(most_bytes + 1)
-    except (OSError, ValueError, EOFError, zlib.error) as error:
-        raise _unreadable(path, error) from None
-    if len(data) > most_bytes:
-        unpacked = " when unpacked" if zipped else ""
-        msg = f"{path}: larger than {most_bytes:,} bytes{unpacked}; split the file."
-        raise CaseFileError(msg)
-    return data
-
-
 def _unreadable(path: Path, error: Exception) -> CaseFileError:
     match error:
         case FileNotFoundError():
@@ -96,7 +102,7 @@ def _unreadable(path: Path, error: Exception) -> CaseFileError:
 def _decode(path: Path, data: bytes) -> str:
     for magic, what in _BINARY:
         if data.startswith(magic):
-            msg = f"{path}: this is {what}, not text; export it as CSV (UTF-8)."
+            msg = f"{path}: this is {what}, not text; name it by its kind (.xlsx), or export it as CSV."
             raise CaseFileError(msg)
     wide = data.startswith((b"\xff\xfe", b"\xfe\xff"))
     furthest = 0

@@ -9,11 +9,11 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 
 from simulator.files.columns import is_empty, one_per_line
 from simulator.files.quoting import shown
-from simulator.types import Facts, Handover, Language, Message
+from simulator.types import Answer, Facts, Handover, Language, Message
 
 _YES = frozenset(
     {"yes", "y", "true", "t", "1", "answerable", "可", "可能", "回答可", "回答可能", "はい", "有", "あり"}
@@ -126,6 +126,17 @@ def contexts(cell: Cell) -> tuple[str, ...]:
     return _items(cell, r"\|") if listed is None else tuple(filter(None, map(_context, listed)))
 
 
+def script(cell: Cell) -> tuple[str, ...]:
+    """What the customer says after the question, line by line; the same line may come again."""
+    return _items(cell, r"[|｜\n]")
+
+
+def recorded(cell: Cell) -> tuple[Answer, ...]:
+    """The bot's logged answer to each turn: texts, or objects with a text and its passages."""
+    listed = _listed(cell)
+    return tuple(map(_answer, _items(cell, r"\|") if listed is None else listed))
+
+
 def references(cell: Cell) -> tuple[tuple[str, ...], ...]:
     """The acceptable answers: a flat list means any of them on turn 1, a list of lists one list per turn."""
     listed = _listed(cell)
@@ -219,6 +230,17 @@ def _items(cell: Cell, separator: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in parts if part.strip())
 
 
+def _answer(value: JsonValue) -> Answer:
+    if not isinstance(value, dict):
+        return Answer(text=_plain(value).strip())
+    try:
+        return Answer.model_validate(value)
+    except ValidationError as error:
+        where = ".".join(map(str, error.errors()[0]["loc"]))
+        msg = f'{shown(where)} is not understood; write {{"text": "...", "passages": [{{"id", "text"}}]}}'
+        raise ValueError(msg) from None
+
+
 def _context(value: JsonValue) -> str:
     if isinstance(value, dict):
         value = next((value[key] for key in ("text", "content", "page_content") if key in value), value)
@@ -259,4 +281,6 @@ READERS: Mapping[str, Callable[[Cell], Any]] = {
     "answer": text,
     "contexts": contexts,
     "tags": words,
+    "script": script,
+    "recorded": recorded,
 }

@@ -1,0 +1,160 @@
+"""Rows of YAML files: a list of mappings, or one under `cases`, each with the line it begins on."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar
+
+import yaml
+from pydantic import JsonValue
+
+from simulator.errors import CaseFileError
+from simulator.files.quoting import printable, shown
+from simulator.files.row import Row, fault, is_storable
+
+_TAG = "tag:yaml.org,2002:"
+_PLAIN = frozenset(_TAG + kind for kind in ("str", "null", "bool", "int", "float", "seq", "map", "merge"))
+_INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
+# A text of n characters holds at most n values; what aliases may add to that is bounded as well.
+_MOST_REPEATED = 4
+_ALWAYS_FINE = 10_000
+_DEEPEST = 100
+_LIST = 'write "- question: ..." for each question, in a list or in one below "cases:"'
+
+
+# libyaml composes ten times as fast as Python, but without a bound on the depth: see _check_depth.
+_FASTEST = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
+
+
+class _AsWritten(_FASTEST):  # type: ignore[misc, valid-type]
+    """The safe loader, with 001, 1:30, 2026-04-01, yes and no left as the text they are written as."""
+
+    yaml_implicit_resolvers: ClassVar[dict[str, list[tuple[str, re.Pattern[str]]]]] = {}
+
+
+for _kind, _words, _first in (
+    ("null", r"(?:~|null|Null|NULL|)$", ["~", "n", "N", ""]),
+    ("bool", r"(?:true|True|TRUE|false|False|FALSE)$", list("tTfF")),
+    ("int", rf"{_INTEGER.pattern}$", list("-0123456789")),
+    ("merge", r"<<$", ["<"]),
+):
+    _AsWritten.add_implicit_resolver(_TAG + _kind, re.compile(_words), _first)
+
+
+def yaml_rows(path: Path, text: str) -> Iterator[Row]:
+    """The mappings of a list; anything but plain values is refused."""
+    root = _composed(path, text)
+    document = _Document(path, text)
+    for node in document.rows(root):
+        line = node.start_mark.line + 1
+        try:
+            value = document.value(node)
+        except RecursionError:
+            what = "an alias (*name) inside what it stands for; write the values out."
+            raise fault(path, line, what) from None
+        if not isinstance(value, dict):
+            raise fault(path, line, f"{shown(value)} is no row; {_LIST}.")
+        if not is_storable(value):
+            what = "a text holds \\0 or half of a \\u pair, which cannot be stored; remove it."
+            raise fault(path, line, what)
+        yield Row(line, value)
+
+
+def _composed(path: Path, text: str) -> yaml.Node | None:
+    try:
+        _check_depth(path, text)
+        return yaml.compose(text, Loader=_AsWritten)
+    except yaml.YAMLError as error:
+        raise _unreadable(path, text, error) from None
+
+
+def _check_depth(path: Path, text: str) -> None:
+    depth = 0
+    for event in yaml.parse(text, Loader=_AsWritten):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEEPEST:
+            line = event.start_mark.line + 1 if event.start_mark else 1
+            raise fault(path, line, "nested too deeply.")
+
+
+def _unreadable(path: Path, text: str, error: yaml.YAMLError) -> CaseFileError:
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    if mark is None:
+        line = text.count("\n", 0, getattr(error, "position", 0)) + 1
+        return fault(path, line, "a control character, which YAML does not allow; remove it.")
+    said = (getattr(error, "context", None), getattr(error, "problem", None))
+    problem = printable(", ".join(filter(None, said)))
+    hint = "put a text with : or # in quotation marks, and indent with blanks"
+    return fault(path, mark.line + 1, f"not valid YAML ({problem}); {hint}.")
+
+
+class _Document:
+    """Values out of nodes. Aliases are unfolded, so how far is counted."""
+
+    def __init__(self, path: Path, text: str) -> None:
+        self._path = path
+        self._left = _ALWAYS_FINE + _MOST_REPEATED * len(text)
+
+    def rows(self, root: yaml.Node | None) -> list[yaml.Node]:
+        """The nodes of the rows: those of a list, or of the list under `cases`."""
+        if root is None:
+            return []
+        if isinstance(root, yaml.MappingNode) and [key.value for key, _ in root.value] == ["cases"]:
+            root = root.value[0][1]
+        if not isinstance(root, yaml.SequenceNode):
+            raise self._fault(root, f"no list of questions; {_LIST}.")
+        return list(root.value)
+
+    def value(self, node: yaml.Node) -> JsonValue:
+        """A text, number, list or mapping."""
+        self._left -= 1
+        if self._left < 0:
+            raise self._fault(node, "aliases (*name) that repeat too much; write the values out.")
+        if node.tag not in _PLAIN:
+            what = f"the tag {shown(node.tag.replace(_TAG, '!!'))} is not allowed; write plain values."
+            raise self._fault(node, what)
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node)
+        if isinstance(node, yaml.SequenceNode):
+            return [self.value(item) for item in node.value]
+        return _scalar(node)
+
+    def _mapping(self, node: yaml.MappingNode) -> dict[str, JsonValue]:
+        """A mapping; what it takes over with `<<` gives way to its own."""
+        own: dict[str, JsonValue] = {}
+        taken: dict[str, JsonValue] = {}
+        for key, inner in node.value:
+            value = self.value(inner)
+            if key.tag == _TAG + "merge":
+                taken = self._taken(inner, value)
+            elif not isinstance(key, yaml.ScalarNode):
+                raise self._fault(key, "a name that is a list or a mapping; names are words.")
+            elif key.value in own:
+                raise self._fault(key, f"{shown(key.value)} is there twice in one row; rename one.")
+            else:
+                own[key.value] = value
+        return {**taken, **own}
+
+    def _taken(self, node: yaml.Node, value: JsonValue) -> dict[str, JsonValue]:
+        taken: dict[str, JsonValue] = {}
+        for each in reversed(value if isinstance(value, list) else [value]):
+            if not isinstance(each, dict):
+                raise self._fault(node, "<< takes over a mapping, or a list of them.")
+            taken |= each
+        return taken
+
+    def _fault(self, node: yaml.Node, what: str) -> CaseFileError:
+        return fault(self._path, node.start_mark.line + 1, what)
+
+
+def _scalar(node: yaml.Node) -> JsonValue:
+    """A value as written, but for null, true, false and plain whole numbers."""
+    written = str(node.value)
+    match node.tag.removeprefix(_TAG):
+        case "null":
+            return None
+        case "bool":
+            return written.lower() == "true"
+        case "int" if _INTEGER.fullmatch(written):
+            return int(written)
+    return written
