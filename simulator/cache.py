@@ -29,14 +29,20 @@ class ResponseCache:
     """
 
     def __init__(self, mode: Mode, path: Path | None = None) -> None:
-        """Opens (or makes) the file unless the mode is `off`."""
-        self.mode = mode
+        """The file is opened, or made, when it is first used."""
+        self.mode, self._path = mode, path
         self._file: sqlite3.Connection | None = None
-        if mode != "off":
-            self._open(path or cache_folder() / "responses.sqlite")
+        self._is_open = mode == "off"
 
-    def _open(self, path: Path) -> None:
+    def _opened(self) -> sqlite3.Connection | None:
+        if not self._is_open:
+            self._is_open = True
+            self._open()
+        return self._file
+
+    def _open(self) -> None:
         try:
+            path = self._path or cache_folder() / "responses.sqlite"
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             path.touch(mode=0o600)
             self._file = sqlite3.connect(path, timeout=5, isolation_level=None)
@@ -45,32 +51,44 @@ class ResponseCache:
             self._file.execute(
                 "CREATE TABLE IF NOT EXISTS responses (key TEXT PRIMARY KEY, body TEXT NOT NULL)"
             )
-        except (OSError, sqlite3.Error):
-            self._file = None
+        except (OSError, RuntimeError, sqlite3.Error):  # RuntimeError: there is no home folder
+            self.close()
 
     def get(self, key: str) -> dict[str, Any] | None:
         """The stored answer, or None."""
-        if self._file is None or self.mode == "refresh":
+        file = self._opened()
+        if file is None or self.mode == "refresh":
             return None
         try:
-            row = self._file.execute("SELECT body FROM responses WHERE key = ?", (key,)).fetchone()
-        except sqlite3.Error:
+            row = file.execute("SELECT body FROM responses WHERE key = ?", (key,)).fetchone()
+            body = json.loads(row[0]) if row else None
+        except (sqlite3.Error, ValueError, TypeError):
             return None
-        return json.loads(row[0]) if row else None
+        return body if isinstance(body, dict) else None
 
     def put(self, key: str, body: dict[str, Any]) -> None:
         """Keeps an answer."""
-        if self._file is None or self.mode == "read":
+        if self.mode == "read":
             return
+        # As bytes: what a model says can hold lone surrogates, which are no text for SQLite.
+        row = json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        self._write("INSERT OR REPLACE INTO responses VALUES (?, ?)", [(key, row)])
+
+    def forget(self, *keys: str) -> None:
+        """Drops answers that turned out to be of no use."""
+        if self.mode != "read":
+            self._write("DELETE FROM responses WHERE key = ?", [(key,) for key in keys])
+
+    def _write(self, statement: str, rows: list[tuple[Any, ...]]) -> None:
         try:
-            self._file.execute(
-                "INSERT OR REPLACE INTO responses VALUES (?, ?)", (key, json.dumps(body, ensure_ascii=False))
-            )
+            if file := self._opened():
+                file.executemany(statement, rows)
         except sqlite3.Error:  # disk full, or held by a stuck process
             self.close()
 
     def close(self) -> None:
         """Closes the file; the cache is off from then on."""
+        self._is_open = True
         if self._file is not None:
             self._file.close()
             self._file = None

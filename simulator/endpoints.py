@@ -1,16 +1,24 @@
 """Which model plays which role, and where it lives. Keys stay in `SecretStr` and out of every file."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import get_args
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, SecretStr
 
+from simulator.errors import InputError
 from simulator.settings import PREFIX, Settings
 from simulator.types import Role
 
 LEXICAL = "lexical"
 OPENAI = "https://api.openai.com/v1"
+# What may stand before a model's name (anthropic:...), to be reached through LangChain; other colons are
+# part of a name (llama3:8b).
+PROVIDERS = frozenset(
+    "anthropic bedrock bedrock_converse cohere deepseek fireworks google_genai google_vertexai groq huggingface"
+    " ibm mistralai nvidia together xai".split()
+)
 # The one table of default names.
 DEFAULT_MODELS: dict[Role, str] = {
     "user": "gpt-4.1-mini",
@@ -21,7 +29,7 @@ DEFAULT_MODELS: dict[Role, str] = {
 
 
 class Endpoint(BaseModel):
-    """An OpenAI-compatible model: its name, address and key."""
+    """A model: its name, address and key. Unless it is another provider's, it is OpenAI-compatible."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -30,24 +38,87 @@ class Endpoint(BaseModel):
     url: str
     key: SecretStr
 
+    @property
+    def address(self) -> str:
+        """The URL as it may be shown: what follows a question mark can be secret."""
+        return self.url.partition("?")[0] or "its provider"
+
+    @property
+    def of_provider(self) -> bool:
+        """Whether it is reached through LangChain."""
+        return _is_of_provider(self.model)
+
 
 def endpoints(settings: Settings, environ: Mapping[str, str] = os.environ) -> dict[Role, Endpoint | None]:
     """The endpoint of each role; None where a lexical stand-in plays it.
 
-    A role without an address of its own uses the judge's, then OPENAI_BASE_URL / OPENAI_API_KEY.
-    With neither a key nor an address anywhere, every role is None.
+    A role without an address of its own uses the judge's, then OPENAI_BASE_URL / OPENAI_API_KEY, and at
+    an address that is not OpenAI's also the judge's model where one is named. With neither a key nor an
+    address anywhere, every role is None.
     """
     return {role: _endpoint(role, settings, environ) for role in get_args(Role)}
 
 
 def _endpoint(role: Role, settings: Settings, environ: Mapping[str, str]) -> Endpoint | None:
-    model = getattr(settings, f"{role}_model") or _own(role, "MODEL", environ) or DEFAULT_MODELS[role]
-    url = _own(role, "URL", environ) or _own("judge", "URL", environ) or environ.get("OPENAI_BASE_URL", "")
-    key = _own(role, "KEY", environ) or _own("judge", "KEY", environ) or environ.get("OPENAI_API_KEY", "")
-    if settings.offline or model == LEXICAL or not (url or key):
+    own, judges = _own(role, "URL", environ), _own("judge", "URL", environ)
+    common = environ.get("OPENAI_BASE_URL", "").strip()
+    places = (
+        (own, _own(role, "KEY", environ)),
+        (judges, _own("judge", "KEY", environ)),
+        (common or OPENAI, environ.get("OPENAI_API_KEY", "").strip()),
+    )
+    url = own or judges or common or OPENAI
+    key = _key(url, places)
+    model = _model(role, settings, environ)
+    if not model and role in ("user", "demo") and not own and url != OPENAI:
+        model = _model("judge", settings, environ).replace(LEXICAL, "")
+    if not model and role in ("user", "demo") and _is_of_provider(_model("judge", settings, environ)):
+        model = _model("judge", settings, environ)
+    if _is_of_provider(model) and not settings.offline:
+        shared = _own("judge", "KEY", environ) if model == _model("judge", settings, environ) else ""
+        return Endpoint(role=role, model=model, url=own, key=SecretStr(_own(role, "KEY", environ) or shared))
+    model = model or DEFAULT_MODELS[role]
+    if settings.offline or model == LEXICAL or not (key or own or judges or common):
         return None
-    return Endpoint(role=role, model=model, url=(url or OPENAI).rstrip("/"), key=SecretStr(key or "none"))
+    _check(role, url, key)
+    return Endpoint(role=role, model=model, url=url.rstrip("/"), key=SecretStr(key or "none"))
+
+
+def _is_of_provider(model: str) -> bool:
+    return model.partition(":")[0] in PROVIDERS and ":" in model
+
+
+def _model(role: Role, settings: Settings, environ: Mapping[str, str]) -> str:
+    return getattr(settings, f"{role}_model") or _own(role, "MODEL", environ)
+
+
+def _key(url: str, places: Sequence[tuple[str, str]]) -> str:
+    """The nearest key; one that belongs to another address is never sent to this one."""
+    for address, key in places:
+        if key and address in ("", url):
+            return key
+        if address == url:
+            # What comes later belongs elsewhere, unless it names the same address.
+            return next((other for place, other in places if other and place == url), "")
+    return ""
+
+
+def _check(role: Role, url: str, key: str) -> None:
+    """A mistyped address or key is told before anything starts, and without showing the key."""
+    try:
+        parts = urlsplit(url)
+        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        sound = sound and "@" not in parts.netloc  # a password there is none that an endpoint reads
+    except ValueError:
+        sound = False
+    if not sound or url != "".join(url.split()):
+        shown = url.rpartition("@")[2].partition("?")[0]
+        msg = f"the {role} model's address '{shown}' must look like http://localhost:11434/v1"
+        raise InputError(f"{msg} (REHEARSAL_{role.upper()}_URL, REHEARSAL_JUDGE_URL or OPENAI_BASE_URL).")
+    if not (key.isascii() and key.isprintable()):
+        msg = f"the {role} model's key has characters that no key can have"
+        raise InputError(f"{msg} (REHEARSAL_{role.upper()}_KEY, REHEARSAL_JUDGE_KEY or OPENAI_API_KEY).")
 
 
 def _own(role: str, what: str, environ: Mapping[str, str]) -> str:
-    return environ.get(f"{PREFIX}{role.upper()}_{what}", "")
+    return environ.get(f"{PREFIX}{role.upper()}_{what}", "").strip()

@@ -7,9 +7,10 @@ remembered for the process and not asked for again.
 
 import asyncio
 import base64
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
@@ -21,7 +22,7 @@ from simulator.endpoints import Endpoint
 from simulator.errors import AccessDenied, MalformedReply, ModelFailure
 from simulator.limits import DIALOGUE, Limiter, RetryAfter
 from simulator.spending import Ledger
-from simulator.types import Usage
+from simulator.types import Usage, encodable
 
 if TYPE_CHECKING:
     from openai import APIStatusError, AsyncOpenAI
@@ -30,8 +31,26 @@ Form = TypeVar("Form", bound=BaseModel)
 Messages = list[dict[str, str]]
 Body = dict[str, Any]
 ATTEMPTS = 6
+# What is shown of an endpoint's own words.
+LONGEST_MESSAGE = 300
 FORMATS = ("schema", "json", "text")
 _DROPPABLE = ("temperature", "seed", "encoding_format")
+
+
+class Received(NamedTuple):
+    """What an endpoint answered, the name of the request in the cache, and whether it came from there."""
+
+    data: Any
+    request: str
+    cached: bool
+
+
+class Said(NamedTuple):
+    """The text of a chat completion, its tokens, and the name of the request in the cache."""
+
+    text: str
+    usage: Usage
+    request: str
 
 
 @dataclass
@@ -50,6 +69,7 @@ class Connections:
     ) -> None:
         """At most `calls` in flight per endpoint, each given `timeout` seconds."""
         self.calls, self.timeout, self.cache = calls, timeout, cache
+        self.attempts = ATTEMPTS
         self.wait = wait or RetryAfter()
         self._clients: dict[tuple[str, str], AsyncOpenAI] = {}
         self._limiters: dict[tuple[str, str], Limiter] = {}
@@ -109,7 +129,8 @@ class Model:
 
     async def say(self, messages: Messages, *, seed: int | None = None) -> tuple[str, Usage]:
         """Plain text, and the tokens it took."""
-        return await self._complete(messages, seed, None)
+        said = await self._complete(messages, seed, None)
+        return said.text, said.usage
 
     async def ask(
         self,
@@ -121,40 +142,56 @@ class Model:
         read: Callable[[str, type[Form]], Form] = replies.read,
     ) -> Form:
         """The filled-in form. A malformed reply is asked for once more, with `again(problem)`."""
-        text, _ = await self._complete(messages, seed, reply_form)
+        said = await self._complete(messages, seed, reply_form)
         try:
-            return read(text, reply_form)
+            return read(said.text, reply_form)
         except MalformedReply as error:
             retry = [
                 *messages,
-                {"role": "assistant", "content": text[:4000]},
+                {"role": "assistant", "content": said.text[:4000] or "-"},
                 {"role": "user", "content": again(str(error))},
             ]
-            text, _ = await self._complete(retry, seed, reply_form)
-            return read(text, reply_form)
+        second = await self._complete(retry, seed, reply_form)
+        try:
+            return read(second.text, reply_form)
+        except MalformedReply:
+            # What failed is tried again by a resumed run, and shall not meet the same replies then.
+            self.connections.cache.forget(said.request, second.request)
+            raise
 
     async def embed(self, texts: list[str]) -> list[list[float]]:
         """One vector per text."""
         body = {"model": self.endpoint.model, "input": texts, "encoding_format": "base64"}
-        data = await self._send("/embeddings", lambda: self._without_refused(body))
+        received = await self._send("/embeddings", lambda: body)
         try:
-            rows = sorted(data["data"], key=lambda row: int(row["index"]))
-            return [_vector(row["embedding"]) for row in rows]
+            rows = sorted(received.data["data"], key=lambda row: int(row["index"]))
+            vectors = [_vector(row["embedding"]) for row in rows]
         except (KeyError, TypeError, ValueError) as error:
             raise self._failure("malformed", "no embeddings in the reply") from error
+        if len(vectors) != len(texts):
+            raise self._failure("malformed", f"{len(vectors)} embeddings for {len(texts)} texts")
+        self._keep(received)
+        return vectors
 
     async def _complete(
         self, messages: Messages, seed: int | None, reply_form: type[BaseModel] | None
-    ) -> tuple[str, Usage]:
-        data = await self._send("/chat/completions", lambda: self._body(messages, seed, reply_form))
+    ) -> Said:
+        received = await self._send("/chat/completions", lambda: self._body(messages, seed, reply_form))
         try:
-            message = data["choices"][0]["message"]
-            text = message.get("content") or ""
+            message = received.data["choices"][0]["message"]
+            refusal, text = message.get("refusal"), _text(message.get("content"))
         except (KeyError, IndexError, TypeError, AttributeError) as error:
             raise self._failure("malformed", "the reply is not a chat completion") from error
-        if message.get("refusal"):
-            raise self._failure("refused", str(message["refusal"])[:200])
-        return str(text), _usage(data, self.endpoint.model)
+        if refusal:
+            raise self._failure("refused", str(refusal))
+        if text:
+            self._keep(received)
+        return Said(text, _usage(received.data, self.endpoint.model), received.request)
+
+    def _keep(self, received: Received) -> None:
+        """Caches an answer once it has turned out to be of use."""
+        if not received.cached:
+            self.connections.cache.put(received.request, received.data)
 
     def _body(self, messages: Messages, seed: int | None, reply_form: type[BaseModel] | None) -> Body:
         body: Body = {"model": self.endpoint.model, "messages": messages}
@@ -167,42 +204,39 @@ class Model:
             body["response_format"] = {"type": "json_schema", "json_schema": described}
         elif reply_form is not None and self._abilities.reply_format == "json":
             body["response_format"] = {"type": "json_object"}
-        return self._without_refused(body)
+        return body
 
-    def _without_refused(self, body: Body) -> Body:
-        return {key: value for key, value in body.items() if key not in self._abilities.refused}
-
-    async def _send(self, path: str, build: Callable[[], Body]) -> Any:
+    async def _send(self, path: str, build: Callable[[], Body]) -> Received:
         """Sends the body, again without what the endpoint turns out not to understand."""
         from openai import APIStatusError  # see _client
 
         for _ in range(len(FORMATS) + len(_DROPPABLE)):
             body = build()
+            sent = {key: value for key, value in body.items() if key not in self._abilities.refused}
             try:
-                return await self._cached(path, body)
+                return await self._cached(path, body, sent)
             except APIStatusError as error:
-                if not self._learns(error, body):
+                if not self._learns(error, sent):
                     raise self._typed(error) from error
         raise self._failure("error", "the endpoint refuses every form of the request")
 
-    async def _cached(self, path: str, body: Body) -> Any:
-        key = request_key(self.endpoint.url + path, body)
-        data = self.connections.cache.get(key)
+    async def _cached(self, path: str, body: Body, sent: Body) -> Received:
+        """Filed under the whole body: where seeds are refused, repeats still are not the same request."""
+        request = request_key(self.endpoint.url + path, body)
+        data = self.connections.cache.get(request)
         if data is not None:
             self.ledger.charge(self.endpoint.role, _usage(data, self.endpoint.model), cached=True)
-            return data
+            return Received(data, request, cached=True)
         self.ledger.check()
-        data = await self._retried(path, body)
+        data = await self._retried(path, sent)
         self.ledger.charge(self.endpoint.role, _usage(data, self.endpoint.model))
-        if isinstance(data, dict):
-            self.connections.cache.put(key, data)
-        return data
+        return Received(data, request, cached=False)
 
     async def _retried(self, path: str, body: Body) -> Any:
-        from openai import APIConnectionError, APITimeoutError  # see _client
+        from openai import APIConnectionError  # see _client
 
         retrying = AsyncRetrying(
-            stop=stop_after_attempt(ATTEMPTS),
+            stop=stop_after_attempt(self.connections.attempts),
             wait=self.connections.wait,
             retry=retry_if_exception(_is_transient),
             reraise=True,
@@ -210,10 +244,9 @@ class Model:
         try:
             return await retrying(self._post, path, body)
         except APIConnectionError as error:
-            cause = str(error.__cause__ or error)
-            # The aiohttp transport calls a connection that was reset a time-out, too.
-            if isinstance(error, APITimeoutError) and "Errno" not in cause:
+            if _has_timed_out(error):
                 raise self._failure("timeout", f"no reply within {self.connections.timeout:g} s") from error
+            cause = str(error.__cause__ or error).replace(" ssl:default", "")
             raise self._failure("unreachable", f"no connection ({cause})") from error
 
     async def _post(self, path: str, body: Body) -> Any:
@@ -226,6 +259,8 @@ class Model:
             except RateLimitError:
                 self._limiter.refused(entered)
                 raise
+            except (json.JSONDecodeError, UnicodeDecodeError, RecursionError):
+                data = None  # answered, but not with JSON; whoever reads it says so
             self._limiter.succeeded()
             return data
 
@@ -241,7 +276,8 @@ class Model:
         if "response_format" in body and any(word in said for word in ("response_format", "json", "schema")):
             # Several calls may learn this at once: go on from what was sent, not from what is known.
             sent = "schema" if body["response_format"]["type"] == "json_schema" else "json"
-            self._abilities.reply_format = FORMATS[FORMATS.index(sent) + 1]
+            following = FORMATS[FORMATS.index(sent) + 1]
+            self._abilities.reply_format = max(self._abilities.reply_format, following, key=FORMATS.index)
             return True
         return False
 
@@ -253,9 +289,10 @@ class Model:
     def _failure(self, kind: str, message: str) -> ModelFailure:
         """A typed failure that says which model of which role; never the key."""
         secret = self.endpoint.key.get_secret_value()
-        shown = message.replace(secret, "***") if len(secret) > 3 else message
+        shown = message.replace(secret, "***") if len(secret) > 4 else message
         role = self.endpoint.role
-        text = f"{role} model {self.endpoint.model} at {self.endpoint.url}: {shown}"
+        said = " ".join(encodable(shown).split())[:LONGEST_MESSAGE]
+        text = f"{role} model {self.endpoint.model} at {self.endpoint.address}: {said}"
         if kind == "denied":
             name = role.upper()
             return AccessDenied(kind, f"{text} Check REHEARSAL_{name}_KEY, _URL and _MODEL.")
@@ -272,10 +309,24 @@ def _is_transient(error: BaseException) -> bool:
     return isinstance(error, APIConnectionError)
 
 
+def _has_timed_out(error: BaseException | None) -> bool:
+    """Told by what is at the bottom: the transport calls every lost connection a time-out."""
+    while error is not None and not isinstance(error, TimeoutError):
+        error = error.__cause__
+    return error is not None
+
+
 def _reason(error: "APIStatusError") -> str:
     body = error.body
     message = body.get("message") if isinstance(body, dict) else None
-    return " ".join(str(message or error.message).split())[:200]
+    return str(message or error.message)
+
+
+def _text(content: Any) -> str:
+    """The text of a message, also of one that is a list of parts."""
+    if isinstance(content, list):
+        content = "".join(str(part.get("text") or "") for part in content)
+    return str(encodable(str(content or "")))
 
 
 def _usage(data: Any, model: str) -> Usage:
@@ -284,15 +335,24 @@ def _usage(data: Any, model: str) -> Usage:
         return Usage(model=model)
     return Usage(
         model=model,
-        tokens_in=int(counted.get("prompt_tokens") or 0),
-        tokens_out=int(counted.get("completion_tokens") or 0),
+        tokens_in=_count(counted.get("prompt_tokens")),
+        tokens_out=_count(counted.get("completion_tokens")),
     )
+
+
+def _count(value: Any) -> int:
+    return int(value) if isinstance(value, (int, float)) and 0 <= value < 2**53 else 0
 
 
 def _vector(embedding: Any) -> list[float]:
     """The floats of an embedding, sent as a list or as base64 of little-endian float32."""
-    if isinstance(embedding, str):
-        import numpy as np  # only for runs with an embedding model
+    import numpy as np  # only for runs with an embedding model
 
-        return [float(x) for x in np.frombuffer(base64.b64decode(embedding), dtype="<f4")]
-    return [float(x) for x in embedding]
+    if isinstance(embedding, str):
+        vector = np.frombuffer(base64.b64decode(embedding), dtype="<f4").astype(float)
+    else:
+        vector = np.asarray(embedding, dtype=float)
+    if vector.ndim != 1 or not vector.size or not np.isfinite(vector).all():
+        msg = "not a vector of numbers"
+        raise ValueError(msg)
+    return [float(x) for x in vector]

@@ -21,9 +21,23 @@ from simulator.errors import MalformedReply
 
 Form = TypeVar("Form", bound=BaseModel)
 
-_THOUGHT = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
-_GRADE = re.compile(r"^\D{0,12}?([1-9]\d*)(?:\.0+)?\s*(?:/\s*5|点|点満点|out of 5)?\s*$")
-_TRAILING_COMMA = re.compile(r",\s*([}\]])")
+# Reasoning before the first object, closed or cut off; and up to a mark whose opening was in the prompt.
+_REASONING = re.compile(
+    r"\A(?:[^{[<]++|<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)|<|\[(?!\s*+\{))*+", re.DOTALL | re.IGNORECASE
+)
+_REASONED = re.compile(r"\A.*</think(?:ing)?>[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.IGNORECASE)
+_GRADE = re.compile(
+    r"(?:(?:grade|score|rating|評価|評点|点数|スコア)\s*[:=]?\s*)?"
+    r"([1-9]\d*)(?:\.0+)?(?:\s*点)?(?:\s*(?:/|out of)\s*5(?:\.0+)?(?:\s*点)?)?",
+    re.IGNORECASE,
+)
+# Where an object, or a list of objects, may begin; a brace in a sentence does not.
+_OPENING = re.compile(r'\{\s*+["{}]|\[\s*+\{')
+_STRING = re.compile(r'("(?:[^"\\]++|\\.?)*+(?:"|\Z))', re.DOTALL)
+_TRAILING_COMMA = re.compile(r",(?=\s*+[}\]])")
+_FULL_WIDTH = str.maketrans("０１２３４５６７８９：，｛｝［］", "0123456789:,{}[]")
+_CONTROLS = {code: f"\\u{code:04x}" for code in range(32)}
+_DECODER = json.JSONDecoder(strict=False)  # line breaks within strings are common
 
 
 class Reply(BaseModel):
@@ -34,11 +48,9 @@ class Reply(BaseModel):
 
 def _grade(value: Any) -> Any:
     """4, 4.0, "4", "４", "4/5" and "4点" are the grade 4; anything else is left for the check."""
-    if isinstance(value, bool):
-        return None
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    if isinstance(value, str) and (found := _GRADE.match(unicodedata.normalize("NFKC", value).strip())):
+    if isinstance(value, str) and (found := _GRADE.fullmatch(unicodedata.normalize("NFKC", value).strip())):
         return int(found[1])
     return value
 
@@ -51,7 +63,7 @@ def _texts(value: Any) -> Any:
 Grade = Annotated[
     int,
     BeforeValidator(_grade),
-    Field(ge=1, le=5),
+    Field(ge=1, le=5, strict=True),
     WithJsonSchema({"type": "integer", "enum": [1, 2, 3, 4, 5]}),
 ]
 KINDS: dict[str, Any] = {
@@ -112,18 +124,22 @@ def _strict(node: Any) -> Any:
 
 
 def read(text: str, reply_form: type[Form]) -> Form:
-    """The form in what a model wrote: the last complete object that fits, else the repaired rest.
+    """The form in what a model wrote: the last complete object that fills it in, else the cut-off one.
 
-    Raises MalformedReply with one sentence that can be given back to the model.
+    What is said last is binding: an unusable last verdict is no reason to take an earlier one. Raises
+    MalformedReply with one sentence that can be given back to the model.
     """
-    plain = _THOUGHT.sub("", text).strip()
-    problem = "there is no JSON object in the reply"
-    for found in [*reversed(_objects(plain)), *_repaired(plain)]:
-        try:
-            return reply_form.model_validate(found)
-        except ValidationError as error:
-            problem = _problem(error)
-    raise MalformedReply("malformed", problem, raw=text)
+    found, rest = _values(_after_reasoning(text))
+    if rest:
+        mended, rest = _values(_mended(rest))
+        found += mended
+    value = _binding(found, rest, reply_form)
+    if isinstance(value, str):
+        raise MalformedReply("malformed", value, raw=text)
+    try:
+        return reply_form.model_validate(value)
+    except ValidationError as error:
+        raise MalformedReply("malformed", _problem(error), raw=text) from None
 
 
 def _problem(error: ValidationError) -> str:
@@ -133,43 +149,91 @@ def _problem(error: ValidationError) -> str:
     return f"{where}: {first['msg']}{shown}"
 
 
-def _objects(text: str) -> list[dict[str, Any]]:
-    """Every complete top-level JSON object in the text, in order."""
-    decoder, found, at = json.JSONDecoder(strict=False), [], text.find("{")
-    while at >= 0:
+def _after_reasoning(text: str) -> str:
+    reasoned = _REASONED.match(text)
+    text = text[reasoned.end() :] if reasoned else text
+    return text[_REASONING.match(text).end() :]  # type: ignore[union-attr]
+
+
+def _values(text: str) -> tuple[list[Any], str]:
+    """The complete objects (and lists of objects) in order, and the rest from the first that is not.
+
+    It is never looked into that rest: what stands there may be a quotation.
+    """
+    found: list[Any] = []
+    at = 0
+    while opening := _OPENING.search(text, at):
         try:
-            value, end = decoder.raw_decode(text, at)
-        except (json.JSONDecodeError, RecursionError):
-            end = at + 1
+            value, at = _DECODER.raw_decode(text, opening.start())
+        except (ValueError, RecursionError):
+            return found, text[opening.start() :]
+        found.append(value[0] if isinstance(value, list) and len(value) == 1 else value)
+    return found, ""
+
+
+def _mended(text: str) -> str:
+    """Without doubled braces, trailing commas, full-width digits and a closing fence outside its strings."""
+    parts = _STRING.split(text)
+    doubled = text.startswith("{{")
+    for place, part in enumerate(parts):
+        if place % 2:
+            parts[place] = part.translate(_CONTROLS)
         else:
-            if isinstance(value, dict):
-                found.append(value)
-        at = text.find("{", end)
-        if len(found) > 50 or end - at > 200_000:
-            break
-    return found
+            syntax = part.translate(_FULL_WIDTH).replace("```", "")
+            syntax = syntax.replace("{{", "{").replace("}}", "}") if doubled else syntax
+            parts[place] = _TRAILING_COMMA.sub("", syntax)
+    return "".join(parts)
 
 
-def _repaired(text: str) -> list[dict[str, Any]]:
-    """The object from the first brace on, with doubled braces, trailing commas and a cut end mended."""
-    start = text.find("{")
-    if start < 0:
-        return []
-    body = text[start : start + 200_000]
-    versions = [body, _TRAILING_COMMA.sub(r"\1", body)]
-    if body.startswith("{{"):
-        single = body.replace("{{", "{").replace("}}", "}")
-        versions += [single, _TRAILING_COMMA.sub(r"\1", single)]
-    return [value for version in versions if (value := _partial(version))]
+def _binding(found: list[Any], rest: str, reply_form: type[BaseModel]) -> Any:
+    """The value that counts, or one sentence on why there is none."""
+    fields = reply_form.model_fields
+    attempts = [value for value in found if _has_any(value, fields)]
+    if any(f'"{name}"' in rest for name in fields):
+        cut = _cut_off(rest)
+        if cut is None:
+            return _restarted(rest) or "the JSON object in the reply is broken"
+        if not attempts:
+            # A default must not stand in for what was cut away.
+            whole = all(name in cut for name, field in fields.items() if field.default != "")
+            return cut if whole else "the JSON object in the reply is cut off"
+    return (attempts or found or ["there is no JSON object in the reply"])[-1]
 
 
-def _partial(text: str) -> dict[str, Any] | None:
-    end = text.rfind("}")
-    for candidate in (text[: end + 1] if end > 0 else "", text):
-        try:
-            value = from_json(candidate, allow_partial=True) if candidate else None
-        except ValueError:
-            continue
-        if isinstance(value, dict):
-            return value
-    return None
+def _has_any(value: Any, fields: Mapping[str, Any]) -> bool:
+    items = value if isinstance(value, list) else [value]
+    return any(isinstance(item, dict) and not fields.keys().isdisjoint(item) for item in items)
+
+
+def _restarted(rest: str) -> dict[str, Any] | None:
+    """The object that begins a line after a broken one and ends the text."""
+    start = rest.rfind("\n{")
+    if start < 0 or rest.startswith("["):
+        return None
+    try:
+        value, end = _DECODER.raw_decode(rest, start + 1)
+    except (ValueError, RecursionError):
+        return None
+    return value if not rest[end:].strip() else None
+
+
+def _cut_off(text: str) -> dict[str, Any] | None:
+    """What is whole of an object that ends too early; None when it is broken in another way."""
+    if not _ends_too_early(text):
+        return None
+    try:
+        value = from_json(text, allow_partial=True)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _ends_too_early(text: str) -> bool:
+    """Whether the end is all that is missing: "4/5" or "4 or 5" without quotes is not a cut-off 4."""
+    try:
+        _DECODER.raw_decode(text)
+    except json.JSONDecodeError as error:
+        return error.msg.startswith("Unterminated string") or not text[error.pos :].strip()
+    except (ValueError, RecursionError):
+        pass
+    return False

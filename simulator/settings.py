@@ -1,5 +1,6 @@
 """Everything a run can be told, declared once: flags, environment, rehearsal.toml, defaults."""
 
+import json
 import os
 import tomllib
 from collections.abc import Mapping
@@ -23,67 +24,74 @@ Positive = Annotated[int, Field(ge=1)]
 class Settings(BaseModel):
     """One frozen object; every field is a flag, a REHEARSAL_ variable and a key of rehearsal.toml."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     persona: Names = Field(
         (),
-        description="Who plays the customer; repeatable, or 'all'. Default: angry, calm or beginner by lot.",
+        description="Who plays the customer: a name, your own file.toml, or all; repeatable. "
+        "Default: for each question one of angry, calm and beginner, by lot.",
     )
     cases: str | None = Field(
-        None, description="Question file (CSV, JSONL, also .gz). Default: the bundled demo questions."
+        None, description="Your questions (CSV or JSONL, also .gz). Default: the bundled ones."
     )
     limit: Positive | None = Field(None, description="Only the first N questions.")
-    adapter: str = Field("demo", description="The bot: a name from rag_adapters/, or yours: bot.py:answer.")
-    set: dict[str, str] = Field({}, description="Adapter setting as key=value; repeatable.")
-    turns: Annotated[int, Field(ge=1, le=50)] = Field(3, description="Most turns in one conversation.")
+    adapter: str = Field(
+        "demo", description="The bot: a name that `list` shows, or your own function: bot.py:answer."
+    )
+    set: dict[str, str] = Field({}, description="A setting of the adapter; repeatable.")
+    turns: Annotated[int, Field(ge=1, le=50)] = Field(
+        3, description="Most questions a customer asks in one conversation."
+    )
     repeats: Annotated[int, Field(ge=1, le=100)] = Field(
         1, description="How often each customer asks each question."
     )
     judges: Names = Field(
         ("turn", "relevance", "groundedness", "similarity", "fluency", "cosine"),
-        description="Who grades; names from judges/, comma-separated.",
+        description="Who grades: names that `list` shows or your own files, separated by commas.",
     )
     judging: Literal["combined", "separate"] = Field(
-        "combined", description="One model call per turn for all grades, or one per metric."
+        "combined", description="All grades of a turn from one model call, or one call for each."
     )
     guidelines: str | None = Field(
-        None, description="Your desk's behaviour rules (text or TOML) that the turn judge grades against."
+        None, description="Your desk's rules of behaviour (text or TOML) for the judges."
     )
     offline: bool = Field(False, description="No model at all: lexical stand-ins play every role.")
     language: Literal["ja", "en", "all"] | None = Field(
-        None, description="Only questions in this language. Default: ja on the bundled questions, else all."
+        None, description="Only questions in this language. Default: ja if bundled, else all."
     )
     concurrency: Annotated[int, Field(ge=1, le=10_000)] = Field(
-        32, description="Conversations at the same time."
+        32, description="Conversations held at the same time."
     )
     calls: Annotated[int, Field(ge=1, le=10_000)] = Field(
-        64, description="Model calls in flight per endpoint."
+        64, description="Model calls in flight at each endpoint."
     )
     timeout: Annotated[float, Field(gt=0, le=3600)] = Field(
-        60.0, description="Seconds to wait for an answer of the bot or of a model."
+        60.0, description="How long to wait for an answer of bot or model."
     )
     cache: Literal["on", "off", "read", "refresh"] = Field(
-        "on", description="Reuse answers of models to identical requests."
+        "on",
+        description="Models' answers to identical requests: reuse and keep them (on), neither (off), "
+        "only reuse (read), ask anew and keep (refresh).",
     )
     user_model: str | None = Field(None, description="Model that plays the customer.")
     judge_model: str | None = Field(None, description="Model that grades.")
-    embed_model: str | None = Field(None, description="Embedding model; 'lexical' for the offline stand-in.")
+    embed_model: str | None = Field(None, description="Embeddings for the cosine judge.")
     demo_model: str | None = Field(
-        None, description="Model behind the demo bot; 'lexical' for the extractive stand-in."
+        None, description="Model behind the demo bot. `lexical` as a model's name is its offline stand-in."
     )
     user_temperature: Annotated[float, Field(ge=0, le=2)] = Field(
-        0.7, description="Temperature of the customer."
+        0.7, description="Temperature of the customer's model."
     )
     judge_temperature: Annotated[float, Field(ge=0, le=2)] = Field(
-        0.2, description="Temperature of the judge."
+        0.2, description="Temperature of the grading model."
     )
     seed: int = Field(42, description="Seed of every random choice.")
-    target: float | None = Field(None, description="Gate: pass at this score (0.9, or 90).")
+    target: float | None = Field(None, description="The gate: exit code 1 below this score (0.9, or 90).")
     max_failed: Annotated[float, Field(ge=0, le=1)] = Field(
-        0.05, description="Largest share of grades or customer turns that may fail."
+        0.05, description="Most grades or customer turns that may fail."
     )
     budget: Annotated[float, Field(gt=0)] | None = Field(
-        None, description="Stop before model calls cost more than this (USD)."
+        None, description="Start no further model call once so many dollars are spent."
     )
     red: RedRules = Field(RedRules(), description="Which turns are red (table [red] of rehearsal.toml).")
     greeting: dict[Language, str] | None = Field(
@@ -91,9 +99,11 @@ class Settings(BaseModel):
     )
     to: Names = Field((), description="Reports beside report.html: json.")
     runs: str = Field("runs", description="Folder of the runs.")
-    resume: str | None = Field(None, description="Finish an interrupted run: its id or path.")
+    resume: str | None = Field(
+        None, description="Finish an interrupted run: id, start of an id, latest, or path."
+    )
     dry_run: bool = Field(
-        False, description="Show how many calls, tokens and dollars it would take; start nothing."
+        False, description="Show the calls, tokens and dollars it takes at most; start nothing."
     )
     json_output: bool = Field(False, description="Print exactly one JSON object on stdout.")
 
@@ -101,11 +111,14 @@ class Settings(BaseModel):
     @classmethod
     def _split(cls, value: Any) -> Any:
         """'a,b' and ['a', 'b'] mean the same."""
-        if isinstance(value, str):
-            value = [value]
-        if isinstance(value, (list, tuple)) and all(isinstance(v, str) for v in value):
-            return tuple(dict.fromkeys(p.strip() for v in value for p in v.split(",") if p.strip()))
-        return value
+        given = [value] if isinstance(value, str) else value
+        if not isinstance(given, (list, tuple)) or not all(isinstance(v, str) for v in given):
+            return value
+        names = tuple(dict.fromkeys(p.strip() for v in given for p in v.split(",") if p.strip()))
+        if given and not names:
+            msg = "names nothing"
+            raise ValueError(msg)
+        return names
 
     @field_validator("set", mode="before")
     @classmethod
@@ -115,6 +128,9 @@ class Settings(BaseModel):
             value = [value]
         if isinstance(value, dict):
             return {k: _plain(v) for k, v in value.items()}
+        if not isinstance(value, (list, tuple)):
+            msg = "must be a table of settings"
+            raise ValueError(msg)
         pairs = {}
         for item in value:
             key, separator, text = str(item).partition("=")
@@ -127,9 +143,9 @@ class Settings(BaseModel):
     @field_validator("target")
     @classmethod
     def _share(cls, value: float | None) -> float | None:
-        """90 means 0.9; a target outside 0..100 is a mistake."""
-        if value is not None and not 0 < value <= 100:
-            msg = "must be between 0 and 1, or a percentage up to 100"
+        """90 means 0.9; 1.2 and what is outside 0..100 are mistakes."""
+        if value is not None and not (0 < value <= 1 or 2 <= value <= 100):
+            msg = "must be between 0 and 1, or a percentage from 2 to 100"
             raise ValueError(msg)
         return value / 100 if value is not None and value > 1 else value
 
@@ -141,13 +157,27 @@ class Settings(BaseModel):
             raise ValueError(msg)
         return value
 
+    @field_validator("red")
+    @classmethod
+    def _on_their_scales(cls, value: RedRules) -> RedRules:
+        if not 0 <= (value.overall or 0) <= 1:
+            msg = "overall is a share from 0 to 1"
+            raise ValueError(msg)
+        if not all(0 <= (grade or 0) <= 5 for grade in (value.groundedness, value.correctness)):
+            msg = "groundedness and correctness are grades from 1 to 5"
+            raise ValueError(msg)
+        return value
+
     def of_the_run(self) -> dict[str, Any]:
         """What is stored with a run, and what `--resume` continues with."""
         return self.model_dump(mode="json", exclude=set(NOT_OF_THE_RUN))
 
 
 def _plain(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    """A TOML value as `--set` would give it; lists and tables as JSON."""
+    if isinstance(value, (bool, list, dict)):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return str(value)
 
 
 def flag(name: str) -> str:
@@ -158,37 +188,49 @@ def flag(name: str) -> str:
 def load(
     flags: Mapping[str, Any], folder: Path | None = None, environ: Mapping[str, str] = os.environ
 ) -> Settings:
-    """Flags over environment over `rehearsal.toml` in `folder` over defaults."""
-    given = {key: value for key, value in flags.items() if value not in (None, (), [], False)}
-    layers = (_from_file((folder or Path()) / FILE), _from_environment(environ), given)
-    merged: dict[str, Any] = {}
-    for layer in layers:
-        merged.update(layer)
-    return _validated(merged, given)
+    """Flags over environment over `rehearsal.toml` in `folder` over defaults.
+
+    A flag that is None, False or empty was not given; 0 was.
+    """
+    given = {
+        key: value
+        for key, value in flags.items()
+        if value is not None and value is not False and value not in ((), [])
+    }
+    from_file, from_environment = _from_file((folder or Path()) / FILE), _from_environment(environ)
+    shown = {key: f"{key} in {FILE}:" for key in from_file}
+    shown |= {key: f"{PREFIX}{key.upper()}" for key in from_environment}
+    shown |= {key: flag(key) for key in given}
+    return _validated({**from_file, **from_environment, **given}, shown, f"(in {FILE})")
 
 
 def from_run(stored: Mapping[str, Any], **changes: Any) -> Settings:
     """The settings a run was started with; keys of a newer version are refused by name."""
-    return _validated({**stored, **changes}, {})
+    values = {**stored, **changes}
+    return _validated(values, {key: f"{key} of the run:" for key in values}, "(stored with the run)")
 
 
-def _validated(values: dict[str, Any], given: Mapping[str, Any]) -> Settings:
+def _validated(values: dict[str, Any], shown: Mapping[str, str], where: str) -> Settings:
+    """`shown` is what a key is called where it was given."""
     unknown = [key for key in values if key not in Settings.model_fields]
     if unknown:
-        raise UnknownName("setting", unknown[0], Settings.model_fields, f"(in {FILE})")
+        raise UnknownName("setting", unknown[0], Settings.model_fields, where)
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]
-        name = str(first["loc"][0]) if first["loc"] else "settings"
-        shown = flag(name) if name in given else f"{name} (in {FILE} or the environment)"
+        name, *within = [str(part) for part in first["loc"] if part != "[key]"]
+        if name == "red" and first["type"] == "extra_forbidden":
+            raise UnknownName("key of [red]", within[-1], RedRules.model_fields, where) from None
+        at = "".join(f" {part}" for part in within if not part.isdigit())
         message = first["msg"].removeprefix("Value error, ")
-        msg = f"{shown} {_short(values.get(name))}: {message}."
+        msg = f"{shown.get(name, name)}{at} {_short(first['input'])}: {message}."
         raise InputError(msg) from None
 
 
 def _short(value: Any) -> str:
-    text = " ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+    parts = value if isinstance(value, (list, tuple)) else [value]
+    text = " ".join(" ".join(map(str, parts)).split())
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -204,7 +246,7 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
 
 def _from_file(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         return {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -17,14 +17,22 @@ def _rates(model: str) -> tuple[float, float] | None:
     from genai_prices import Usage as Counted  # a quarter second, only for paid runs
     from genai_prices import calc_price
 
-    try:
-        price = [
-            float(calc_price(Counted(input_tokens=i, output_tokens=o), model_ref=model).total_price)
-            for i, o in ((10_000, 0), (0, 10_000))
-        ]
-    except LookupError:
-        return None
-    return price[0] / 10_000, price[1] / 10_000
+    provider, _, name = model.rpartition(":")
+    # The table finds embedding models only where their provider is named.
+    for owner in (provider or None, "openai"):
+        try:
+            price = [
+                float(
+                    calc_price(
+                        Counted(input_tokens=i, output_tokens=o), model_ref=name, provider_id=owner
+                    ).total_price
+                )
+                for i, o in ((10_000, 0), (0, 10_000))
+            ]
+        except LookupError:
+            continue
+        return price[0] / 10_000, price[1] / 10_000
+    return None
 
 
 def cost_usd(usage: Usage) -> float | None:

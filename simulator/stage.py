@@ -119,7 +119,10 @@ class Stage:
         endpoint = self.endpoints[role]
         if endpoint is None:
             return None
-        return Model(endpoint, self.connections, self.ledger, temperature=temperature, priority=priority)
+        kind: type[Model] = Model
+        if endpoint.of_provider:
+            from simulator.providers import ProviderModel as kind  # LangChain: only where it is named
+        return kind(endpoint, self.connections, self.ledger, temperature=temperature, priority=priority)
 
     def _judgings(self) -> list[Judging]:
         rubrics = [judge for judge in self.judges.values() if isinstance(judge, Rubric)]

@@ -1,9 +1,12 @@
-"""What is said before a run: who plays the models, and what it will take."""
+"""Before a run: whether it can be kept, who plays the models, and what it will take."""
 
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
+from simulator.errors import RunFileError
 from simulator.forecast import forecast
 from simulator.settings import Settings
 from simulator.stage import Stage
@@ -12,17 +15,32 @@ from simulator.types import Conversation, Role, Spending
 OFFLINE = "No model configured: lexical stand-ins play customer and judges (no language model, no cost)."
 
 
+def check_folder(runs: Path) -> None:
+    """Raises RunFileError where a folder of runs could not be made or written; makes nothing."""
+    existing = next(path for path in (runs, *runs.resolve().parents) if path.exists())
+    if not existing.is_dir() or not os.access(existing, os.W_OK):
+        msg = f"{runs}: cannot be written. Choose another folder with --runs."
+        raise RunFileError(msg)
+
+
 def announce(settings: Settings, stage: Stage, plan: Sequence[Conversation]) -> None:
     """One line on stderr; before a paid run its forecast."""
-    count = f"{len(plan)} conversations, up to {settings.turns} turns each, bot: {settings.adapter}."
+    count = (
+        f"{counted(len(plan), 'conversation')}, up to {counted(settings.turns, 'turn')} each,"
+        f" bot: {settings.adapter}."
+    )
     if stage.offline:
         asked = "Offline as asked: " if settings.offline else ""
         said = OFFLINE if not asked else asked + OFFLINE.partition(": ")[2]
         _say(f"{count} {said}")
         return
-    models = ", ".join(f"{role} {model}" for role, model in stage.models().items())
+    playing = [role for role in stage.models() if role != "demo" or settings.adapter == "demo"]
+    models = ", ".join(f"{role} {stage.models()[role]}" for role in playing)
     _say(f"{count} Models: {models}.")
-    _say(f"At most {_total(forecast(stage, plan))}.")
+    estimate = forecast(stage, plan)
+    _say(f"At most {_total(estimate)}.")
+    if settings.budget is not None and _cost(estimate) is None:
+        _say("The price of a model is unknown: --budget counts only what has a known price.")
 
 
 def show_forecast(estimate: Mapping[Role, Spending], *, as_json: bool) -> None:
@@ -40,7 +58,7 @@ def show_forecast(estimate: Mapping[Role, Spending], *, as_json: bool) -> None:
 def _total(estimate: Mapping[Role, Spending]) -> str:
     calls = sum(s.calls for s in estimate.values())
     used = sum(s.tokens_in + s.tokens_out for s in estimate.values())
-    return f"{calls:,} model calls, about {used:,} tokens, {_money(_cost(estimate))}"
+    return f"{counted(calls, 'model call')}, about {used:,} tokens, {_money(_cost(estimate))}"
 
 
 def _cost(estimate: Mapping[Role, Spending]) -> float | None:
@@ -50,6 +68,11 @@ def _cost(estimate: Mapping[Role, Spending]) -> float | None:
 
 def _money(amount: float | None) -> str:
     return "price unknown" if amount is None else f"{amount:.2f} USD"
+
+
+def counted(number: int, what: str) -> str:
+    """`1 turn`, `3 turns`."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _say(text: str) -> None:

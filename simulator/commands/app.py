@@ -1,40 +1,63 @@
 """The command line: which word does what, and what becomes of errors."""
 
+import io
+import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import typer
 
 from simulator import __version__
+from simulator.commands.options import Panelled
 from simulator.errors import InputError, RehearsalError
 
 DONE, MISSED, TO_MEND, INCOMPLETE = 0, 1, 2, 3
 WORDS = ("simulate", "report", "init", "list", "doctor")
-_EXAMPLES = """Rehearses a RAG chatbot: simulated customers talk with it, judges grade every turn.
+PROGRAM = "python run.py"
+# These decide nothing: whoever stops reading what they print has not missed a verdict.
+_ONLY_SHOWN = ("list", "--help", "-h", "--version")
+_ABOUT = """Rehearses a RAG chatbot: simulated customers talk with it, judges grade every turn.
 
 \b
 python run.py --persona angry           the bundled demo bot; no key needed
 python run.py --adapter bot.py:answer   your own bot
 python run.py simulate --help           every option of a rehearsal
 """
+_EPILOGUE = """Without a command, a rehearsal starts. Every option may also stand in the environment or .env
+(REHEARSAL_TURNS=5), or in rehearsal.toml (turns = 5); the command line goes first, the file last.
+
+Exit codes: 0 done or passed, 1 target missed or regression, 2 something to mend, 3 incomplete.
+"""
 
 
 def main(arguments: Sequence[str]) -> int:
     """Runs a command and gives the exit code: 0 done, 1 gate missed, 2 to mend, 3 incomplete."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal or pipe of another encoding shows "?" for what it lacks; nothing fails for it.
+        if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() not in ("utf-8", "utf8"):
+            stream.reconfigure(errors="replace")
     try:
-        return int(_app(arguments)(_with_default(arguments), standalone_mode=False) or DONE)
-    except InputError as error:
-        return _say(str(error), TO_MEND)
-    except RehearsalError as error:
-        return _say(str(error), INCOMPLETE)
-    except KeyboardInterrupt:
-        return _say("interrupted before anything was started", INCOMPLETE)
-    except BrokenPipeError:  # `run.py list | head`
-        return DONE
-    except Exception as error:
-        return _usage(error)
+        code = _run(_with_default(arguments))
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        return _unread(arguments)
+    except (Exception, KeyboardInterrupt, SystemExit) as error:
+        return _told(error)
+
+
+def _told(error: BaseException) -> int:
+    """What is expected to go wrong, in one line, and the exit code that says whose turn it is."""
+    if isinstance(error, RehearsalError):
+        return _say(str(error), TO_MEND if isinstance(error, InputError) else INCOMPLETE)
+    if isinstance(error, KeyboardInterrupt):
+        return _say("interrupted.", INCOMPLETE)
+    if isinstance(error, SystemExit):  # the painter does so when nobody reads on
+        return _say("ended early: its output was closed, or the bot's own code left the program.", INCOMPLETE)
+    return _usage(error)
 
 
 def _with_default(arguments: Sequence[str]) -> list[str]:
@@ -44,31 +67,73 @@ def _with_default(arguments: Sequence[str]) -> list[str]:
     return ["simulate", *arguments] if is_option or not arguments else list(arguments)
 
 
-def _app(arguments: Sequence[str]) -> Callable[..., Any]:
+def _run(arguments: list[str]) -> int:
+    """Without the parser's own treatment of Ctrl-C and closed pipes, which has other exit codes."""
+    if not {"--help", "-h", "--version"} & set(arguments):
+        _read_env_file()
+    command = _command()
+    try:
+        with command.make_context(PROGRAM, arguments) as context:
+            return int(command.invoke(context) or DONE)
+    except typer.Exit as done:
+        return done.exit_code
+
+
+def _read_env_file() -> None:
+    """What .env of the folder where the user stands adds to the environment, never overriding it."""
+    path = Path(".env")
+    if not path.exists() or path.is_dir():
+        return
+    from dotenv import dotenv_values  # only where there is such a file
+
+    try:
+        found = dotenv_values(path, encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        msg = f".env: cannot be read ({error})."
+        raise InputError(msg) from None
+    for name, value in found.items():
+        if value is not None:
+            os.environ.setdefault(name, value)
+
+
+def _command() -> Any:
     app = typer.Typer(
-        help=_EXAMPLES, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+        help=_ABOUT, epilog=_EPILOGUE, add_completion=False, rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )  # fmt: skip
 
     @app.callback(invoke_without_command=True)
-    def about(version: bool = typer.Option(False, "--version", help="Print the version.")) -> None:
+    def about(version: bool = typer.Option(False, "--version", help="Print the version and leave.")) -> None:
         if version:
             sys.stdout.write(f"{__version__}\n")
 
     for word in WORDS:
-        module = import_module(f"simulator.commands.{word}")
-        app.command(word)(module.command)
+        command = import_module(f"simulator.commands.{word}").command
+        first_line = str(command.__doc__).partition("\n")[0]
+        app.command(word, cls=Panelled, short_help=first_line)(command)
     return typer.main.get_command(app)
 
 
-def _usage(error: Exception) -> int:
+def _usage(error: BaseException) -> int:
     """A mistake on the command line in one line; a bug of ours with its traceback."""
     message = getattr(error, "format_message", None)
     if message is None:
         raise error
-    return _say(f"{message()} See: python run.py --help", TO_MEND)
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context else PROGRAM
+    said = str(message())
+    return _say(f"{said}{'' if said.endswith(('.', '?')) else '.'} See: {path} --help", TO_MEND)
+
+
+def _unread(arguments: Sequence[str]) -> int:
+    """Nobody reads on (`run.py list | head`): nothing more is written, also not at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return DONE if set(arguments) & set(_ONLY_SHOWN) else INCOMPLETE
 
 
 def _say(message: str, code: int) -> int:
-    sys.stderr.write(f"error: {' '.join(message.split())}\n")
+    """One line on stderr, without the control codes that a message of others may hold."""
+    shown = "".join(letter if letter.isprintable() else " " for letter in message)
+    sys.stderr.write(f"error: {' '.join(shown.split())}\n")
     return code

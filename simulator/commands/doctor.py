@@ -1,85 +1,150 @@
 """`doctor`: whether keys, endpoints, bot, questions and folders work, before money is spent."""
 
 import asyncio
+import json
 import os
+import re
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from simulator.commands.options import takes_settings
-from simulator.errors import RehearsalError
+from simulator.errors import RagFailure, RehearsalError
 from simulator.settings import Settings, load
+
+if TYPE_CHECKING:
+    from simulator.stage import Stage
+    from simulator.types import Conversation, Role
 
 Check = Callable[[], Awaitable[str]]
 TO_MEND = 2
+_SECRET = re.compile(r"key|token|secret|password|auth|header", re.IGNORECASE)
+_FORMATS = {"schema": "strict JSON", "json": "JSON", "text": "JSON in plain text"}
 
 
 @takes_settings
 def command(flags: dict[str, Any]) -> int:
-    """Try each part with one real call and say in a sentence what is wrong. Takes the same options."""
-    return asyncio.run(_examine(load(flags)))
+    """Try keys, models, bot and folders, with one real call each, before money is spent.
+
+    Takes the options of a rehearsal, and says in a sentence what is wrong.
+    """
+    from simulator.commands.publish import check_sinks
+
+    settings = load(flags)
+    check_sinks(settings.to)
+    return asyncio.run(_examine(settings))
 
 
 async def _examine(settings: Settings) -> int:
+    from simulator.commands.announce import counted
     from simulator.endpoints import endpoints
     from simulator.plan import read_plan
     from simulator.spending import Ledger
     from simulator.stage import Stage
 
-    _print_settings(settings)
     plan, personas = read_plan(settings)
-    _say("ok", "questions", f"{len(plan)} conversations planned")
     no_cache = settings.model_copy(update={"cache": "off"})
     stage = Stage(no_cache, endpoints(settings), personas, Ledger({}))
+    stage.connections.attempts = 1  # what is wrong is to show at once
+    report = Report(_in_force(settings), as_json=settings.json_output)
+    report.say("ok", "questions", f"{counted(len(plan), 'conversation')} planned")
     checks: dict[str, Check] = {f"{role} model": _model_check(stage, role) for role in stage.endpoints}
     checks["bot"] = _bot_check(stage, plan)
     checks["runs folder"] = _folder_check(Path(settings.runs))
-    failed = 0
     try:
         for name, check in checks.items():
             try:
-                _say("ok", name, await check())
+                report.say("ok", name, await check())
             except RehearsalError as error:
-                failed += 1
-                _say("NOT OK", name, str(error))
+                report.say("NOT OK", name, str(error))
     finally:
         await stage.connections.close()
-    return TO_MEND if failed else 0
+    return report.close()
 
 
-def _print_settings(settings: Settings) -> None:
+class Report:
+    """What was found: a line each, or one JSON object at the end."""
+
+    def __init__(self, settings: dict[str, str], *, as_json: bool) -> None:
+        """Begins with the settings in force."""
+        self.settings, self.as_json = settings, as_json
+        self.found: list[dict[str, str | bool]] = []
+        for name, shown in settings.items():
+            self._line("", name, shown)
+
+    def say(self, mark: str, name: str, text: str) -> None:
+        """One part, and whether it works."""
+        self.found.append({"name": name, "ok": mark == "ok", "message": text})
+        self._line(mark, name, text)
+
+    def close(self) -> int:
+        """The exit code."""
+        failed = sum(not part["ok"] for part in self.found)
+        if self.as_json:
+            shown = {"settings": self.settings, "checks": self.found, "ok": not failed}
+            sys.stdout.write(json.dumps(shown, ensure_ascii=False) + "\n")
+        return TO_MEND if failed else 0
+
+    def _line(self, mark: str, name: str, text: str) -> None:
+        from simulator.reports.words import plain
+
+        if not self.as_json:
+            sys.stdout.write(f"{mark:6} {name:18} {plain(' '.join(text.split()))}\n")
+
+
+def _in_force(settings: Settings) -> dict[str, str]:
     """The settings in force; secrets are never among them, only whether a key is set."""
-    for name, value in settings.model_dump(mode="json").items():
-        if value not in (None, [], {}, False):
-            _say("", name, str(value))
+    shown = {
+        name: _shown(value, masked=name == "set")
+        for name, value in settings.model_dump(mode="json").items()
+        if value is not None and value is not False and value not in ([], {})
+    }
     keys = [
         name for name in sorted(os.environ) if name.startswith(("REHEARSAL_", "OPENAI_")) and "KEY" in name
     ]
-    _say("", "keys", ", ".join(f"{name}=***" for name in keys) or "none in the environment")
+    return shown | {"keys": ", ".join(f"{name}=***" for name in keys) or "none in the environment"}
 
 
-def _model_check(stage: Any, role: Any) -> Check:
+def _shown(value: Any, *, masked: bool = False) -> str:
+    if isinstance(value, dict):
+        pairs = {k: "***" if masked and _SECRET.search(k) else _shown(v) for k, v in value.items()}
+        return ", ".join(f"{k}={v}" for k, v in pairs.items())
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _model_check(stage: "Stage", role: "Role") -> Check:
     async def check() -> str:
         endpoint = stage.endpoints[role]
+        unused = {"demo": stage.settings.adapter != "demo", "embed": "cosine" not in stage.judges}
+        if unused.get(role):
+            return "not used"
         if endpoint is None:
             return "played by a lexical stand-in"
+        from simulator import replies
         from simulator.llm import Model
 
         model = Model(endpoint, stage.connections, stage.ledger)
+        where = f"{endpoint.model} at {endpoint.address}"
         if role == "embed":
             vectors = await model.embed(["ok"])
-            return f"{endpoint.model} at {endpoint.url}: vectors of {len(vectors[0])} numbers"
-        text, usage = await model.say([{"role": "user", "content": "Reply with: ok"}])
-        return f"{endpoint.model} at {endpoint.url}: answered {text[:20]!r} ({usage.tokens_out} tokens)"
+            return f"{where}: vectors of {len(vectors[0])} numbers"
+        asked = [{"role": "user", "content": 'Reply with this JSON object: {"answer": "ok"}'}]
+        if role == "demo":
+            text, _ = await model.say(asked)
+            return f"{where}: answered {text[:20]!r}"
+        await model.ask(asked, replies.form("reply", {"answer": str}), str)
+        return f"{where}: replies in {_FORMATS[stage.connections.abilities(endpoint).reply_format]}"
 
     return check
 
 
-def _bot_check(stage: Any, plan: Any) -> Check:
+def _bot_check(stage: "Stage", plan: "Sequence[Conversation]") -> Check:
     async def check() -> str:
+        from simulator.commands.announce import counted
         from simulator.conversation import ask
-        from simulator.errors import RagFailure
         from simulator.types import Query
 
         rag = await stage.rag(plan)
@@ -90,7 +155,7 @@ def _bot_check(stage: Any, plan: Any) -> Check:
             await closing()
         if answer.error:
             raise RagFailure(answer.error.kind, f"{stage.settings.adapter}: {answer.error.message}")
-        heard = f"{len(answer.text)} characters, {len(answer.passages)} passages"
+        heard = f"{counted(len(answer.text), 'character')}, {counted(len(answer.passages), 'passage')}"
         return f"{stage.settings.adapter}: answered with {heard}"
 
     return check
@@ -98,22 +163,9 @@ def _bot_check(stage: Any, plan: Any) -> Check:
 
 def _folder_check(folder: Path) -> Check:
     async def check() -> str:
-        if not _is_writable(folder):
-            from simulator.errors import RunFileError
+        from simulator.commands.announce import check_folder
 
-            msg = f"{folder}: cannot be written. Choose another folder with --runs."
-            raise RunFileError(msg)
+        check_folder(folder)
         return f"{folder} can be written"
 
     return check
-
-
-def _is_writable(folder: Path) -> bool:
-    existing = next(p for p in (folder, *folder.resolve().parents) if p.exists())
-    return os.access(existing, os.W_OK)
-
-
-def _say(mark: str, name: str, text: str) -> None:
-    from simulator.reports.words import plain
-
-    sys.stdout.write(f"{mark:6} {name:18} {plain(text)}\n")

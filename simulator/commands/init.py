@@ -1,6 +1,6 @@
 """`init`: a start of one's own, where the user stands."""
 
-import shutil
+import os
 import sys
 from pathlib import Path
 
@@ -14,12 +14,13 @@ def command() -> int:
     """Write a rehearsal.toml, a ten-line bot and a question file into this folder."""
     files = sorted(path for path in START.iterdir() if path.is_file())
     for file in files:
-        if Path(file.name).exists():
+        if os.path.lexists(file.name):
             msg = f"{file.name} is already here; nothing was written. Start in an empty folder, or rename it."
             raise InputError(msg)
     try:
         for file in files:
-            shutil.copyfile(file, file.name)
+            with Path(file.name).open("xb") as copy:
+                copy.write(file.read_bytes())
     except OSError as error:
         msg = f"{error.filename}: cannot be written ({error.strerror})."
         raise InputError(msg) from None

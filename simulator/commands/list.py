@@ -2,40 +2,53 @@
 
 import json
 import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
-
-import typer
+from typing import Any
 
 from simulator import find
+from simulator.commands.options import takes
+from simulator.prompts import read_toml
+from simulator.settings import load
 from simulator.store import run_ids
 
-Shelf = dict[str, str]
 
-
-def command(
-    json_output: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
-    runs: Annotated[str, typer.Option(help="Folder of the runs.")] = "runs",
-) -> int:
-    """Show personas, judges, adapters and runs."""
-    shelves: dict[str, Shelf] = {
-        "personas": {name: find.first_line(find.PERSONAS / f"{name}.toml") for name in find.persona_names()},
-        "judges": {name: find.first_line(_file(find.JUDGES, name)) for name in find.judge_names()},
-        "adapters": {name: find.first_line(_file(find.ADAPTERS, name)) for name in find.adapter_names()},
-        "runs": dict.fromkeys(run_ids(Path(runs)), ""),
+@takes("runs", "json_output")
+def command(flags: dict[str, Any]) -> int:
+    """Show what there is: personas, judges, adapters and runs."""
+    settings = load(flags)
+    shelves: dict[str, dict[str, str]] = {
+        "personas": _shelf(find.PERSONAS, find.persona_names()),
+        "judges": _shelf(find.JUDGES, find.judge_names()),
+        "adapters": _shelf(find.ADAPTERS, find.adapter_names()),
+        "runs": dict.fromkeys(run_ids(Path(settings.runs)), ""),
     }
-    if json_output:
+    if settings.json_output:
         sys.stdout.write(json.dumps(shelves, ensure_ascii=False) + "\n")
         return 0
+    widest = max(len(name) for title in ("personas", "judges", "adapters") for name in shelves[title])
     for title, shelf in shelves.items():
         sys.stdout.write(f"{title}\n")
         for name, about in shelf.items():
-            sys.stdout.write(f"  {name:20} {about}\n".rstrip() + "\n")
+            sys.stdout.write(f"  {name:{widest}}  {about}".rstrip() + "\n")
         if not shelf:
             sys.stdout.write("  (none yet)\n")
     return 0
 
 
-def _file(shelf: Path, name: str) -> Path:
-    rubric = shelf / f"{name}.toml"
-    return rubric if rubric.exists() else shelf / f"{name}.py"
+def _shelf(folder: Path, names: Iterable[str]) -> dict[str, str]:
+    rubrics = {path.stem for path in folder.glob("*.toml")}
+    return {
+        name: _titles(folder / f"{name}.toml") if name in rubrics else find.first_line(folder / f"{name}.py")
+        for name in names
+    }
+
+
+def _titles(path: Path) -> str:
+    """What a persona or rubric is called in both languages, and what a rubric cannot do without."""
+    tables = read_toml(path)
+    called = [str(tables[language].get("name") or tables[language].get("title")) for language in ("en", "ja")]
+    needs = "".join(
+        f", needs {'a ' if need == 'reference' else ''}{need}" for need in tables.get("needs", ())
+    )
+    return f"{' / '.join(called)}{needs}"

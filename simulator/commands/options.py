@@ -7,12 +7,14 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
 from pydantic.fields import FieldInfo
+from typer.core import TyperCommand
 
+from simulator.endpoints import DEFAULT_MODELS
 from simulator.settings import Settings, flag
 
 # Tables of rehearsal.toml, with no flag of their own.
 NO_FLAG = frozenset({"red", "greeting"})
-_PANELS = {
+PANELS = {
     "What to rehearse": (
         "persona", "cases", "limit", "language", "turns", "repeats", "adapter", "set", "seed",
     ),
@@ -24,29 +26,72 @@ _PANELS = {
     "Running": ("concurrency", "calls", "timeout", "runs", "resume", "dry_run"),
     "Output": ("to", "json_output"),
 }  # fmt: skip
+_METAVARS = {
+    "set": "KEY=VALUE",
+    "cases": "FILE",
+    "guidelines": "FILE",
+    "resume": "RUN",
+    "runs": "FOLDER",
+    "judges": "NAME,...",
+    "to": "NAME,...",
+    "target": "SCORE",
+    "max_failed": "SHARE",
+    "budget": "USD",
+    "timeout": "SECONDS",
+    "user_model": "MODEL",
+    "judge_model": "MODEL",
+    "embed_model": "MODEL",
+    "demo_model": "MODEL",
+}
+
+Command = Callable[..., int]  # of the flags that were given, and of parameters of its own
 
 
-def takes_settings(command: Callable[[dict[str, Any]], int]) -> Callable[..., int]:
+class Panelled(TyperCommand):
+    """A command whose help shows its options under the titles of their panels, in one alignment."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Writes the panels in the order in which their first options are declared."""
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            usual = "Arguments" if param.param_type_name == "argument" else "Options"
+            if record := param.get_help_record(ctx):
+                title = getattr(param, "rich_help_panel", None) or usual
+                panels.setdefault(title, []).append((record[0].removesuffix(" <str>"), record[1]))
+        widest = max(len(name) for records in panels.values() for name, _ in records)
+        for title, records in panels.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(widest), text) for name, text in records])
+
+
+def takes_settings(command: Command) -> Callable[..., int]:
     """The command with every setting as an option; it is called with the flags that were given."""
-
-    def parsed(**flags: Any) -> int:
-        return command(flags)
-
-    parameters = [
-        _parameter(name, panel)
-        for panel, names in _PANELS.items()
-        for name in names
-        if name in Settings.model_fields
-    ]
-    parsed.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    parsed.__annotations__ = {p.name: p.annotation for p in parameters}
-    parsed.__doc__ = command.__doc__
-    return parsed
+    return takes(*(name for names in PANELS.values() for name in names))(command)
 
 
-def _parameter(name: str, panel: str) -> inspect.Parameter:
+def takes(*names: str) -> Callable[[Command], Callable[..., int]]:
+    """The command with these settings as options, after parameters of its own."""
+
+    def with_options(command: Command) -> Callable[..., int]:
+        _, *own = inspect.signature(command).parameters.values()
+
+        def parsed(**given: Any) -> int:
+            return command({name: given.pop(name) for name in names}, **given)
+
+        panels = {name: panel for panel, members in PANELS.items() for name in members}
+        alone = len(names) < len(panels)  # a few options need no panels
+        parameters = [*own, *(_parameter(name, None if alone else panels[name]) for name in names)]
+        parsed.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        parsed.__annotations__ = {p.name: p.annotation for p in parameters}
+        parsed.__doc__ = command.__doc__
+        return parsed
+
+    return with_options
+
+
+def _parameter(name: str, panel: str | None) -> inspect.Parameter:
     field = Settings.model_fields[name]
-    plain, shown = _plain_type(field.annotation), _shown_default(field)
+    plain, shown = _plain_type(field.annotation), _shown_default(name, field)
     option = typer.Option(
         flag(name), help=f"{field.description}{shown}", rich_help_panel=panel, show_default=False,
         metavar=_metavar(name, field),
@@ -85,14 +130,17 @@ def _metavar(name: str, field: FieldInfo) -> str | None:
     for option in _options(field.annotation):
         if get_origin(option) is Literal:
             return "|".join(map(str, get_args(option)))
-    named = {"set": "KEY=VALUE", "cases": "FILE", "guidelines": "FILE", "resume": "RUN", "runs": "FOLDER"}
     known = {int: "N", float: "X"}
     plain = _plain_type(field.annotation)
-    return named.get(name) or next((m for t, m in known.items() if t in get_args(plain)), "NAME")
+    return _METAVARS.get(name) or next((m for t, m in known.items() if t in get_args(plain)), "NAME")
 
 
-def _shown_default(field: FieldInfo) -> str:
-    value = field.default
-    if value in (None, (), False) or value == {}:
+def _shown_default(name: str, field: FieldInfo) -> str:
+    models: dict[str, str] = {f"{role}_model": model for role, model in DEFAULT_MODELS.items()}
+    value = models.get(name, field.default)
+    if value is None or value is False or value in ((), {}):
         return ""
-    return f" [{','.join(value) if isinstance(value, tuple) else value}]"
+    shown = (
+        ", ".join(value) if isinstance(value, tuple) else f"{value:g}" if isinstance(value, float) else value
+    )
+    return f" [default: {shown}]"

@@ -20,7 +20,7 @@ INCOMPLETE = 3
 
 @takes_settings
 def command(flags: dict[str, Any]) -> int:
-    """Rehearse the bot: customers talk with it, judges grade every turn, a report is written.
+    """Rehearse the bot: customers talk with it, every turn is graded, a report is written.
 
     Without a key or an endpoint everything runs offline, with lexical stand-ins for the models.
     """
@@ -34,6 +34,7 @@ def command(flags: dict[str, Any]) -> int:
 
 
 def _start(settings: Settings) -> int:
+    from simulator.commands.announce import check_folder
     from simulator.endpoints import endpoints  # the engine: --help does without it
     from simulator.experiment import create_run
     from simulator.plan import read_plan
@@ -46,6 +47,7 @@ def _start(settings: Settings) -> int:
         stage.check_adapter(plan)
     if settings.dry_run:
         return _dry_run(settings, stage, plan)
+    check_folder(Path(settings.runs))
     return _perform(settings, stage, plan, lambda: create_run(settings, stage, plan, personas))
 
 

@@ -1,0 +1,141 @@
+"""Models of other providers (`anthropic:...`, `google_genai:...`, `bedrock:...`) through LangChain's one door.
+
+A call is put into LangChain's words and its reply back into those of a chat completion, so that limits,
+retries, cache, budget, structured replies and their repair are the very ones of every other model.
+"""
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
+
+from simulator.endpoints import Endpoint
+from simulator.errors import InputError, ModelFailure
+from simulator.limits import DIALOGUE
+from simulator.llm import Body, Connections, Model
+from simulator.spending import Ledger
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+    from langchain_core.messages import AIMessage
+
+_DENIED = (401, 403, 404)
+_TRANSIENT = (408, 409, 429, 500, 502, 503, 504, 529)
+_LOST = ("timeout", "connect")
+
+
+class ProviderModel(Model):
+    """A chat model that LangChain knows how to reach."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        connections: Connections,
+        ledger: Ledger,
+        *,
+        temperature: float | None = None,
+        priority: int = DIALOGUE,
+    ) -> None:
+        """Raises InputError when the provider's package is not installed or its key is missing."""
+        super().__init__(endpoint, connections, ledger, temperature=temperature, priority=priority)
+        self._chat = _chat_model(endpoint, temperature, connections.timeout)
+
+    async def embed(self, texts: list[str]) -> list[list[float]]:
+        """Not offered here: embeddings come from an OpenAI-compatible endpoint, or are lexical."""
+        msg = (
+            f"{self.endpoint.model} gives no embeddings here; use --embed-model lexical, or an OpenAI model."
+        )
+        raise InputError(msg)
+
+    async def _retried(self, path: str, body: Body) -> Any:
+        retrying = AsyncRetrying(
+            stop=stop_after_attempt(self.connections.attempts),
+            wait=self.connections.wait,
+            retry=retry_if_exception(_is_transient),
+            reraise=True,
+        )
+        try:
+            return await retrying(self._post, path, body)
+        except ModelFailure:
+            raise
+        except Exception as error:  # each provider has exceptions of its own
+            raise self._of(error) from error
+
+    async def _post(self, path: str, body: Body) -> Any:
+        messages = [(message["role"], message["content"]) for message in body["messages"]]
+        wanted = body.get("response_format", {}).get("json_schema", {}).get("schema")
+        async with self._limiter.slot(self.priority) as entered:
+            try:
+                if wanted:
+                    said, text = await self._structured(messages, wanted)
+                else:
+                    said = await self._chat.ainvoke(messages)
+                    text = said.text
+            except Exception as error:
+                if _status(error) == 429:
+                    self._limiter.refused(entered)
+                raise
+            self._limiter.succeeded()
+        return {"choices": [{"message": {"content": str(text)}}], "usage": _usage(said)}
+
+    async def _structured(self, messages: Any, schema: dict[str, Any]) -> tuple["AIMessage", str]:
+        """By the provider's own way to structured replies; its text where it has none."""
+        named = {"title": "reply", "description": "The reply.", **schema}
+        try:
+            structured = self._chat.with_structured_output(named, include_raw=True)
+        except (NotImplementedError, ValueError):
+            said = await self._chat.ainvoke(messages)
+            return said, said.text
+        outcome: Any = await structured.ainvoke(messages)
+        said, parsed = outcome["raw"], outcome["parsed"]
+        return said, said.text if parsed is None else json.dumps(parsed, ensure_ascii=False)
+
+    def _of(self, error: Exception) -> ModelFailure:
+        status, name = _status(error), type(error).__name__
+        if status in _DENIED:
+            return self._failure("denied", f"{status}: {error}")
+        if "timeout" in name.lower():
+            return self._failure("timeout", f"no reply within {self.connections.timeout:g} s")
+        lost = any(word in name.lower() for word in _LOST)
+        return self._failure("unreachable" if lost else "error", f"{name}: {error}")
+
+
+def _chat_model(endpoint: Endpoint, temperature: float | None, timeout: float) -> "BaseChatModel":
+    from langchain.chat_models import init_chat_model  # a second: only where such a model is named
+
+    given: dict[str, Any] = {"max_retries": 0, "timeout": timeout}
+    if temperature is not None:
+        given["temperature"] = temperature
+    if endpoint.url:
+        given["base_url"] = endpoint.url
+    if key := endpoint.key.get_secret_value():
+        given["api_key"] = key
+    try:
+        chat: BaseChatModel = init_chat_model(endpoint.model, **given)
+    except ImportError as error:
+        msg = f"{endpoint.model}: {error} (extra 'other')."
+        raise InputError(msg) from None
+    except Exception as error:  # a missing key, a refused argument: in the provider's own words
+        msg = f"{endpoint.model}: cannot be used: {' '.join(str(error).split())[:200]}"
+        raise InputError(msg) from None
+    return chat
+
+
+def _status(error: BaseException) -> int | None:
+    code = getattr(error, "status_code", None) or getattr(
+        getattr(error, "response", None), "status_code", None
+    )
+    return code if isinstance(code, int) else None
+
+
+def _is_transient(error: BaseException) -> bool:
+    status = _status(error)
+    return status in _TRANSIENT if status else any(word in type(error).__name__.lower() for word in _LOST)
+
+
+def _usage(said: "AIMessage") -> dict[str, int]:
+    counted: Any = said.usage_metadata or {}
+    return {
+        "prompt_tokens": int(counted.get("input_tokens", 0)),
+        "completion_tokens": int(counted.get("output_tokens", 0)),
+    }

@@ -1,0 +1,56 @@
+"""A role's model at a fake endpoint, for tests: the real client, no waits between attempts."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from pydantic import SecretStr
+from tenacity import wait_none
+from tenacity.wait import wait_base
+
+from simulator import replies
+from simulator.cache import ResponseCache
+from simulator.endpoints import Endpoint
+from simulator.llm import Connections, Messages, Model
+from simulator.spending import Ledger
+from simulator.types import Role
+from tests.servers.openai import OpenAIServer
+
+KEY = "sk-very-secret"
+VERDICT = replies.form("verdict", {"reason": replies.KINDS["text"], "grade": replies.KINDS["grade"]})
+GOOD = '{"reason": "資料と合う。", "grade": 4}'
+ASKED: Messages = [{"role": "user", "content": "Grade this in JSON."}]
+
+
+@asynccontextmanager
+async def connected(
+    *, calls: int = 8, timeout: float = 10, cache: ResponseCache | None = None, wait: wait_base | None = None
+) -> AsyncIterator[Connections]:
+    """Connections that retry at once and are closed at the end."""
+    made = Connections(
+        calls=calls, timeout=timeout, cache=cache or ResponseCache("off"), wait=wait or wait_none()
+    )
+    try:
+        yield made
+    finally:
+        await made.close()
+
+
+def model_at(
+    server: OpenAIServer | str,
+    connections: Connections,
+    *,
+    role: Role = "judge",
+    name: str = "fake-chat",
+    ledger: Ledger | None = None,
+    **options: Any,
+) -> Model:
+    """The model of a role at that server."""
+    url = server if isinstance(server, str) else server.url
+    endpoint = Endpoint(role=role, model=name, url=url, key=SecretStr(KEY))
+    return Model(endpoint, connections, ledger or Ledger({}), **options)
+
+
+async def verdict(model: Model, **options: Any) -> dict[str, Any]:
+    """One form filled in by the model."""
+    return (await model.ask(ASKED, VERDICT, str, **options)).model_dump()

@@ -1,0 +1,306 @@
+"""The command line: its help, its exit codes, and one line for whatever the user can mend."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from simulator import __version__, find
+from simulator.commands.app import PROGRAM, WORDS, main
+from simulator.commands.options import NO_FLAG, PANELS
+from simulator.settings import FILE, Settings, flag
+from tests.golden_files import compare
+from tests.servers.openai import Reply, serve
+
+RUN = [sys.executable, str(find.ROOT / "run.py")]
+BOT = "def answer(question):\n    return question + ' です。'\n"
+OWN = ["--offline", "--adapter", "bot.py:answer", "--judges", "turn"]
+
+
+class Done(NamedTuple):
+    """Exit code and what was printed."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Any:
+    """Runs a command in this process, beside a bot of one's own."""
+    Path("bot.py").write_text(BOT, encoding="utf-8")
+
+    def command(*arguments: str) -> Done:
+        code = main(arguments)
+        return Done(code, *capsys.readouterr())
+
+    return command
+
+
+@pytest.fixture
+def clean() -> Iterator[None]:
+    """Takes back what a .env file adds to the environment."""
+    before = dict(os.environ)
+    yield
+    for name in os.environ.keys() - before.keys():
+        del os.environ[name]
+
+
+def process(*arguments: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    """Runs a command as users do."""
+    world = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | environment
+    return subprocess.run([*RUN, *arguments], capture_output=True, env=world, check=False)
+
+
+@pytest.mark.parametrize("word", ["", *WORDS])
+def test_help_is_as_it_is_meant_to_look(run: Any, word: str) -> None:
+    """Every command says what it does, what each option means, what it takes and its default."""
+    done = run(*filter(None, [word]), "--help")
+
+    assert (done.code, done.err) == (0, "")
+    compare(f"help_{word or 'run'}.txt", done.out)
+    assert done == run(*filter(None, [word]), "-h")
+
+
+def test_help_of_the_default_command(run: Any) -> None:
+    """Options first: the help is that of a rehearsal."""
+    assert run("--persona", "angry", "--help") == run("simulate", "--help")
+
+
+def test_every_setting_has_its_place_in_the_help(run: Any) -> None:
+    """Each field is in one panel, but for the tables of the file, and fits the page."""
+    fields = [name for names in PANELS.values() for name in names]
+    shown = run("simulate", "--help").out
+
+    assert sorted(fields) == sorted(Settings.model_fields.keys() - NO_FLAG)
+    for name in fields:
+        assert Settings.model_fields[name].description
+        assert f"  {flag(name)} " in shown
+    assert max(map(len, shown.splitlines())) <= 100
+
+
+def test_the_version_is_printed(run: Any) -> None:
+    """On a line of its own."""
+    assert run("--version") == (0, f"{__version__}\n", "")
+
+
+def test_without_a_command_a_rehearsal_starts(run: Any) -> None:
+    """Options may follow at once, or stand in the file alone."""
+    Path(FILE).write_text('adapter = "bot.py:answer"\njudges = "turn"\nlimit = 1\n', encoding="utf-8")
+
+    assert run().code == 0
+    assert run("--offline").code == 0
+    assert run("simulate").code == 0
+    assert len(list(Path("runs").iterdir())) == 3
+
+
+def test_flags_reach_the_settings(run: Any) -> None:
+    """A 0 is a 0; repeated and comma-separated names are names."""
+    flags = "--max-failed 0 --user-temperature 0 --seed 0 --persona angry --persona calm,beginner --target 85"
+    done = run("doctor", "--json", *OWN, *flags.split())
+    shown = json.loads(done.out)["settings"]
+
+    assert {key: shown[key] for key in ("max_failed", "user_temperature", "seed", "persona", "target")} == {
+        "max_failed": "0", "user_temperature": "0", "seed": "0", "persona": "angry, calm, beginner",
+        "target": "0.85",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("target", "code"), [("1", 1), ("0.01", 0), ("100", 1), ("2", 0)])
+def test_the_exit_code_is_the_gates(run: Any, target: str, code: int) -> None:
+    """0 when the target is reached, 1 when it is missed."""
+    Path("bot.py").write_text("def answer(question):\n    return 'わかりません。'\n", encoding="utf-8")
+
+    assert run(*OWN, "--limit", "1", "--target", target).code == code
+
+
+def test_a_run_that_cannot_go_on_is_incomplete(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A refused key ends it with 3, also where the target would be missed."""
+    with serve(lambda _: Reply(status=401)) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        done = run(*OWN[1:], "--limit", "1", "--target", "1")
+
+    assert done.code == 3
+    assert done.err.count("error: ") == 1
+
+
+WRONG = [
+    ("--turn 3", "No such option: --turn (Possible options:"),
+    ("--turns", "Option '--turns' requires an argument."),
+    ("--turns three", "Invalid value for '--turns'"),
+    ("--turns 3 extra", "unexpected extra argument"),
+    ("simulat", "No such command 'simulat'. Did you mean 'simulate'?"),
+    ("list --limit 3", "No such option: --limit"),
+    ("init here", "unexpected extra argument"),
+    ("report one two", "unexpected extra argument"),
+    ("report none", "no run 'none'"),
+    ("--turns 0", "--turns 0: Input should be greater than or equal to 1."),
+    ("--turns 51", "--turns 51: Input should be less than or equal to 50."),
+    ("--limit 0", "--limit 0: Input should be greater than or equal to 1."),
+    ("--budget 0", "--budget 0"),
+    ("--target 0", "--target 0"),
+    ("--target 101", "--target 101.0: must be between 0 and 1, or a percentage from 2 to 100."),
+    ("--max-failed 5", "--max-failed 5.0: Input should be less than or equal to 1."),
+    ("--user-temperature nan", "--user-temperature nan"),
+    ("--language fr", "--language fr: Input should be 'ja', 'en' or 'all'."),
+    ("--cache maybe", "--cache maybe: Input should be 'on', 'off', 'read' or 'refresh'."),
+    ("--judging both", "--judging both: Input should be 'combined' or 'separate'."),
+    ("--set novalue", "--set novalue: 'novalue' is not key=value."),
+    ("--set x=1", "unknown --set of adapter"),
+    ("--adapter htpp", "unknown adapter 'htpp'. Did you mean http?"),
+    ("--adapter bot.py:ansr", "Did you mean answer?"),
+    ("--adapter none.py:answer", "none.py: there is no such file here."),
+    ("--adapter http", "adapter http needs --set"),
+    ("--persona angri", "unknown persona 'angri'. Did you mean angry?"),
+    ("--persona ./mine.toml", "mine.toml: cannot be read"),
+    ("--persona ,", "--persona ,: names nothing."),
+    ("--judges turn,flunecy", "unknown judge 'flunecy'. Did you mean fluency?"),
+    ("--judges ,", "--judges ,: names nothing."),
+    ("--cases none.csv", "none.csv"),
+    ("--to nowhere", "unknown report 'nowhere'."),
+    ("doctor --to nowhere", "unknown report 'nowhere'."),
+    ("doctor --persona angri", "unknown persona 'angri'. Did you mean angry?"),
+    ("--runs bot.py", "bot.py"),
+    ("--runs bot.py/runs", "bot.py"),
+    ("--resume none", "no run 'none'"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "told"), WRONG, ids=[arguments for arguments, _ in WRONG])
+def test_what_is_to_mend_is_one_line(run: Any, arguments: str, told: str) -> None:
+    """Exit code 2, one line on standard error that says what to do, nothing printed and nothing written."""
+    own = ["--adapter", "bot.py:answer"] if "--adapter" not in arguments and arguments.startswith("-") else []
+    done = run(*own, *arguments.split())
+
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("error: ")
+    assert told in done.err
+    assert done.err.count("\n") == 1
+    assert [path.name for path in Path().iterdir() if path.name != "__pycache__"] == ["bot.py"]
+
+
+@pytest.mark.parametrize(
+    ("toml", "told"),
+    [
+        ("turns = ", "rehearsal.toml: not valid TOML (Invalid value (at "),
+        ("trun = 3", "unknown setting 'trun'. Did you mean"),
+        ("turns = 0", "turns in rehearsal.toml: 0: "),
+        ("persona = 'angri'", "unknown persona 'angri'. Did you mean angry?"),
+        ("[red]\noveral = 1", "unknown key of [red] 'overal'. Did you mean overall?"),
+    ],
+)
+@pytest.mark.parametrize("word", ["simulate", "doctor"])
+def test_a_broken_file_is_one_line(run: Any, word: str, toml: str, told: str) -> None:
+    """Before anything starts, whatever the command."""
+    Path(FILE).write_text(toml, encoding="utf-8")
+    done = run(word)
+
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert told in done.err
+    assert not Path("runs").exists()
+
+
+def test_a_mistyped_address_is_one_line(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user learns which variable, and no run is left behind."""
+    monkeypatch.setenv("OPENAI_BASE_URL", "localhost:11434/v1")
+    done = run("--limit", "1")
+
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert "'localhost:11434/v1' must look like http://localhost:11434/v1" in done.err
+    assert not Path("runs").exists()
+
+
+def test_control_codes_do_not_reach_the_terminal(run: Any) -> None:
+    """Neither what was typed nor a file's name can colour, clear or forge a line."""
+    done = run("--persona", "\x1b[31mred\r\nerror: fake\x07\u202e")
+
+    assert done.err.startswith("error: unknown persona ' [31mred error: fake '.")
+    assert done.err.count("\n") == 1
+    assert not {"\x1b", "\r", "\x07", "\u202e"} & set(done.err)
+
+
+def test_ctrl_c_is_one_line(run: Any) -> None:
+    """Before anything has begun there is nothing to finish."""
+    Path("bot.py").write_text("raise KeyboardInterrupt\n", encoding="utf-8")
+
+    assert run(*OWN) == (3, "", "error: interrupted.\n")
+
+
+def test_an_env_file_adds_to_the_environment(run: Any, clean: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Settings, keys and what adapters read; what the environment already has, it keeps."""
+    Path(".env").write_text(
+        "\ufeff# 設定\nREHEARSAL_TURNS=5\nexport REHEARSAL_JUDGE_KEY='sk-x' # mine\n"
+        "REHEARSAL_LIMIT=7\nMY_OWN=1\nalone\n",
+        encoding="utf-8",
+    )
+    monkeypatch.setenv("REHEARSAL_LIMIT", "2")
+    monkeypatch.setenv("REHEARSAL_JUDGE_URL", "http://127.0.0.1:9/v1")
+    done = run("doctor", "--json", *OWN)
+    shown = json.loads(done.out)["settings"]
+
+    assert (shown["turns"], shown["limit"], shown["keys"]) == ("5", "2", "REHEARSAL_JUDGE_KEY=***")
+    assert (os.environ["MY_OWN"], os.environ["REHEARSAL_JUDGE_KEY"]) == ("1", "sk-x")
+
+
+def test_an_env_file_is_not_needed_for_help(run: Any, clean: None) -> None:
+    """Nor for the version; a folder of that name, as virtual environments have, is passed over."""
+    Path(".env").write_bytes(b"MY_OWN=\xff")
+    assert run("--help").code == run("doctor", "--help").code == run("--version").code == 0
+    done = run("list")
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert done.err.startswith("error: .env: cannot be read")
+
+    Path(".env").unlink()
+    Path(".env").mkdir()
+    assert run("list").code == 0
+
+
+def test_run_as_a_process(tmp_path: Path) -> None:
+    """From any folder, with the exit code of the command and no traceback."""
+    version, wrong = process("--version"), process("--persona", "angri")
+
+    assert (version.returncode, version.stdout.decode().strip()) == (0, __version__)
+    assert (wrong.returncode, wrong.stdout) == (2, b"")
+    assert wrong.stderr.startswith(b"error: unknown persona 'angri'. Did you mean angry?")
+    assert not list(tmp_path.glob("runs*"))
+
+
+def test_a_terminal_without_japanese_gets_question_marks() -> None:
+    """Another encoding ends nothing in an error."""
+    Path("bot.py").write_text(BOT, encoding="utf-8")
+    done = process(*OWN, "--limit", "1", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+
+    assert done.returncode == 0, done.stderr
+    assert b"?" in done.stdout
+
+
+def test_nobody_has_to_read_to_the_end() -> None:
+    """`list | head` is no error; a rehearsal whose verdict nobody took is incomplete."""
+    Path("bot.py").write_text(BOT, encoding="utf-8")
+    for arguments, code in ((["list"], 0), ([*OWN, "--limit", "1"], 3)):
+        reading, writing = os.pipe()
+        os.close(reading)
+        done = subprocess.run([*RUN, *arguments], stdout=writing, stderr=subprocess.PIPE, check=False)
+        os.close(writing)
+        assert done.returncode == code, done.stderr
+        assert b"Traceback" not in done.stderr
+        assert b"BrokenPipe" not in done.stderr
+
+
+def test_help_starts_without_heavy_libraries() -> None:
+    """`--help` loads no client, no numbers and no painter, also beside an .env file."""
+    Path(".env").write_text("A=1", encoding="utf-8")
+    heavy = "openai langchain_core faiss numpy pandas jinja2 rich aiohttp dotenv genai_prices tenacity"
+    for arguments in (["--help"], ["simulate", "--help"], ["doctor", "--help"]):
+        code = (
+            f"import sys; sys.path.insert(0, {str(find.ROOT)!r}); from simulator.commands.app import main;"
+            f"main({arguments!r}); sys.exit(' '.join(m for m in {heavy.split()!r} if m in sys.modules))"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        assert done.stderr.strip() == "", arguments
+    assert PROGRAM in done.stdout

@@ -1,0 +1,194 @@
+"""Whether keys, models, bot and folders work, found out before money is spent."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from simulator.cache import cache_folder
+from simulator.commands.app import main
+from simulator.endpoints import DEFAULT_MODELS
+from tests.servers.openai import FAULTS, OpenAIServer, Reply, serve
+
+KEY = "sk-very-secret-0123456789"
+BOT = """
+class Bot:
+    def __call__(self, query):
+        return query.text + ' です。', ['よくある質問']
+    async def aclose(self):
+        open('closed', 'w').close()
+def connect():
+    return Bot()
+def answer(question):
+    raise ValueError('no knowledge\\x1b[31m here')
+"""
+OWN = ("--adapter", "bot.py:connect")
+
+
+class Found(NamedTuple):
+    """What doctor found: exit code and, per part, whether it works and what is said of it."""
+
+    code: int
+    ok: dict[str, bool]
+    said: dict[str, str]
+    settings: dict[str, str]
+
+
+@pytest.fixture
+def examine(capsys: pytest.CaptureFixture[str]) -> Any:
+    """Runs `doctor --json` beside a bot of one's own."""
+    Path("bot.py").write_text(BOT, encoding="utf-8")
+
+    def run(*arguments: str) -> Found:
+        code = main(["doctor", "--json", *arguments])
+        out, err = capsys.readouterr()
+        assert err == ""
+        shown = json.loads(out)
+        assert shown["ok"] is (code == 0)
+        checks = {check["name"]: check for check in shown["checks"]}
+        ok = {name: check["ok"] for name, check in checks.items()}
+        return Found(code, ok, {name: check["message"] for name, check in checks.items()}, shown["settings"])
+
+    return run
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
+    """The fake endpoint, configured for every role."""
+    with serve(key=KEY) as started:
+        monkeypatch.setenv("OPENAI_BASE_URL", started.url)
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        yield started
+
+
+def test_offline_everything_works_and_nothing_is_written(examine: Any) -> None:
+    """Stand-ins are named as such; bot and folders are tried all the same."""
+    found = examine(*OWN, "--limit", "2", "--persona", "calm")
+
+    assert (found.code, set(found.ok.values())) == (0, {True})
+    assert found.said == {
+        "questions": "2 conversations planned",
+        "user model": "played by a lexical stand-in",
+        "judge model": "played by a lexical stand-in",
+        "embed model": "played by a lexical stand-in",
+        "demo model": "not used",
+        "bot": "bot.py:connect: answered with 20 characters, 1 passage",
+        "runs folder": "runs can be written",
+    }
+    assert {path.name for path in Path().iterdir()} - {"__pycache__"} == {"bot.py", "closed"}
+    assert not cache_folder().exists()
+
+
+def test_it_reads_well(capsys: pytest.CaptureFixture[str]) -> None:
+    """Settings first, then a line for each part; the exit code is 0 when all work."""
+    Path("bot.py").write_text(BOT, encoding="utf-8")
+    assert main(["doctor", *OWN, "--limit", "1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+
+    assert lines[0] == "       limit              1"
+    assert (
+        "       red                overall=0.7, groundedness=3, correctness=2, claims=True, facts=True"
+        in lines
+    )
+    assert "       keys               none in the environment" in lines
+    assert lines[-2] == "ok     bot                bot.py:connect: answered with 20 characters, 1 passage"
+    assert lines[-1] == "ok     runs folder        runs can be written"
+
+
+def test_each_model_is_asked_once(examine: Any, server: OpenAIServer) -> None:
+    """Customer and judge must reply in a form, embeddings must be vectors, the demo bot must speak."""
+    found = examine("--limit", "1")
+
+    assert found.code == 0
+    for role, says in {
+        "user": "replies in strict JSON",
+        "judge": "replies in strict JSON",
+        "embed": "vectors of 256 numbers",
+        "demo": "answered '",
+    }.items():
+        model = DEFAULT_MODELS[role]  # type: ignore[index]
+        assert found.said[f"{role} model"].startswith(f"{model} at {server.url}: {says}")
+    assert server.counts == {"chat": 4, "embeddings": 1}  # one of them is the bot's own answer
+    assert not cache_folder().exists()
+
+
+def test_what_is_not_used_is_not_asked(examine: Any, server: OpenAIServer) -> None:
+    """No embeddings without the cosine judge, no demo model with another bot, no model that stands in."""
+    found = examine(*OWN, "--judges", "turn", "--user-model", "lexical")
+
+    assert found.said["embed model"] == found.said["demo model"] == "not used"
+    assert found.said["user model"] == "played by a lexical stand-in"
+    assert server.counts == {"chat": 1}
+
+
+def test_it_finds_out_in_which_form_a_model_replies(examine: Any, server: OpenAIServer) -> None:
+    """An endpoint without schemas is good enough; one that never speaks JSON is not."""
+    server.refuses = {"json_schema"}
+    assert examine(*OWN, "--judges", "turn").said["judge model"].endswith(": replies in JSON")
+    server.refuses, server.reply = {"response_format"}, lambda _: 'Sure: {"answer": "ok"}'
+    assert examine(*OWN, "--judges", "turn").said["judge model"].endswith(": replies in JSON in plain text")
+    server.reply = lambda _: "I'd rather talk."
+    found = examine(*OWN, "--judges", "turn")
+
+    assert (found.code, found.ok["judge model"], found.ok["bot"]) == (2, False, True)
+    assert found.said["judge model"] == "there is no JSON object in the reply"
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        (Reply(status=401), "Check REHEARSAL_JUDGE_KEY, _URL and _MODEL."),
+        (Reply(status=404), "Check REHEARSAL_JUDGE_KEY, _URL and _MODEL."),
+        (FAULTS["quota"](""), "You exceeded your current quota."),
+        (FAULTS["500"](""), "500: The server had an error"),
+        (FAULTS["reset"](""), "no connection"),
+    ],
+)
+def test_a_model_that_cannot_be_had_is_told_at_once(
+    examine: Any, server: OpenAIServer, fault: Reply, told: str
+) -> None:
+    """Without further attempts, and the other parts are tried nevertheless."""
+    server.reply = lambda _: fault
+    found = examine(*OWN, "--judges", "turn")
+
+    assert (found.code, found.ok["judge model"], found.ok["bot"]) == (2, False, True)
+    assert told in found.said["judge model"]
+    assert server.counts["chat"] == 2
+
+
+def test_a_wrong_key_is_told_and_no_key_is_shown(
+    capsys: pytest.CaptureFixture[str], server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keys are named by their variables; secrets among the adapter's settings are masked."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong-9876543210")
+    headers = "headers=Authorization: Bearer sk-in-a-setting"
+    code = main(["doctor", "--adapter", "http", "--set", f"url={server.url}", "--set", headers])
+    out = capsys.readouterr().out
+
+    assert code == 2
+    assert "       keys               OPENAI_API_KEY=***" in out
+    assert "headers=***" in out
+    assert not {"sk-wrong-9876543210", "sk-in-a-setting", KEY} & set(out.replace("=", " ").split())
+
+
+def test_a_bot_that_fails_is_told(examine: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """With what it raised, and without its control codes on the terminal."""
+    found = examine("--adapter", "bot.py:answer")
+    assert (found.code, found.ok["bot"], found.ok["runs folder"]) == (2, False, True)
+    assert "no knowledge" in found.said["bot"]
+
+    assert main(["doctor", "--adapter", "bot.py:answer"]) == 2
+    shown = capsys.readouterr().out
+    assert "NOT OK bot                bot.py:answer: " in shown
+    assert "\x1b" not in shown
+
+
+@pytest.mark.parametrize("runs", ["bot.py", "bot.py/deeper/runs"])
+def test_a_folder_that_cannot_be_made_is_told(examine: Any, runs: str) -> None:
+    """A file is in the way; nothing is made to find out."""
+    found = examine(*OWN, "--runs", runs)
+
+    assert (found.code, found.ok["runs folder"]) == (2, False)
+    assert found.said["runs folder"] == f"{runs}: cannot be written. Choose another folder with --runs."

@@ -1,0 +1,89 @@
+"""What a run will take, told before anything is paid."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simulator.forecast import forecast, tokens
+from simulator.stage import Stage
+from simulator.types import Conversation
+from tests.playing import a_case, a_stage, a_talk, an_exhibit
+from tests.servers.openai import OpenAIServer
+
+SERVER = OpenAIServer()  # never started: nothing is called
+PLAN = [a_talk(), a_talk(a_case("en", references=())), a_talk(persona="calm")]
+
+
+def calls(stage: Stage, plan: list[Conversation] | None = None) -> dict[str, int]:
+    """Calls per role."""
+    return {role: spending.calls for role, spending in forecast(stage, plan or PLAN).items()}
+
+
+def test_tokens_are_counted_by_script() -> None:
+    """Japanese takes about a token a character, English one for four; full-width forms count as Japanese."""
+    assert tokens("") == 0
+    assert tokens("あ" * 110) == tokens("漢字" * 55) == tokens("，！" * 55) == 100
+    assert tokens("abcd" * 25) == 25
+    assert tokens("あ" * 110 + "abcd" * 25) == 125
+
+
+@given(st.text(max_size=50), st.text(max_size=50))
+def test_more_text_is_never_fewer_tokens(one: str, other: str) -> None:
+    """And at most the two parts together, but for rounding."""
+    assert max(tokens(one), tokens(other)) <= tokens(one + other) <= tokens(one) + tokens(other)
+
+
+def test_stand_ins_take_nothing() -> None:
+    """Offline there is nothing to forecast."""
+    assert forecast(a_stage(), PLAN) == {}
+
+
+def test_every_role_is_counted() -> None:
+    """Customer, demo bot and grades once a turn; embeddings where there is a reference, on its turn."""
+    judges = ("turn", "relevance", "cosine")
+    stage = a_stage(SERVER, judges=judges, turns=4)
+
+    assert calls(stage) == {"user": 12, "demo": 12, "judge": 12, "embed": 2}
+    assert calls(a_stage(SERVER, judges=judges, turns=4, judging="separate"))["judge"] == 24
+    assert calls(a_stage(SERVER, judges=("turn",), turns=1)) == {"user": 3, "demo": 3, "judge": 3}
+
+
+def test_a_bot_of_ones_own_is_not_counted() -> None:
+    """What it costs is not known here."""
+    assert "demo" not in calls(a_stage(SERVER, adapter="function", set={"target": "bot.py:answer"}))
+
+
+def test_twice_the_plan_is_twice_the_forecast() -> None:
+    """Calls and tokens are those of each conversation, added up."""
+    stage = a_stage(SERVER)
+    once, twice = forecast(stage, PLAN), forecast(stage, [*PLAN, *PLAN])
+
+    for role, spending in once.items():
+        assert twice[role].calls == 2 * spending.calls
+        assert twice[role].tokens_in == 2 * spending.tokens_in > 0
+        assert twice[role].tokens_out == 2 * spending.tokens_out
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+@pytest.mark.parametrize("judging", ["combined", "separate"])
+def test_the_forecast_is_made_from_the_real_prompts(language: str, judging: str) -> None:
+    """What a judge is really sent for a usual turn is covered, and not many times over."""
+    case = a_case(language)  # type: ignore[arg-type]
+    stage = a_stage(SERVER, judges=("turn", "fluency"), judging=judging, turns=1)
+    told = forecast(stage, [a_talk(case)])["judge"]
+    rubrics = [stage.judges[name] for name in ("turn", "fluency")]
+    groups = [rubrics] if judging == "combined" else [[each] for each in rubrics]
+    prompts = [stage.frame.prompt(an_exhibit(case), group, alone=len(group) == 1) for group in groups]  # type: ignore[arg-type]
+    sent = sum(tokens(message["content"]) for prompt in prompts for message in prompt)
+
+    assert told.calls == len(groups)
+    assert sent <= told.tokens_in <= 2.5 * sent
+
+
+def test_prices_come_from_the_table() -> None:
+    """A known model has a price, an unknown one makes it unknown; a stand-in costs nothing."""
+    named = {"user_model": "gpt-4.1-mini", "judge_model": "nobody-knows-this-model", "demo_model": "gpt-4.1"}
+    told = forecast(a_stage(SERVER, **named), PLAN)
+
+    assert told["judge"].cost_usd is None
+    assert 0 < (told["user"].cost_usd or 0) < (told["demo"].cost_usd or 0)

@@ -1,0 +1,94 @@
+"""A start of one's own: three files that work as they are, and never over files that are there."""
+
+import csv
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.commands.app import main
+from simulator.settings import load
+
+FILES = {"bot.py", "questions.csv", "rehearsal.toml"}
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Any:
+    """Runs a command and gives exit code, output and errors."""
+
+    def command(*arguments: str) -> tuple[int, str, str]:
+        return (main(arguments), *capsys.readouterr())
+
+    return command
+
+
+def here() -> set[str]:
+    """The files where the test stands."""
+    return {path.name for path in Path().iterdir()}
+
+
+def test_it_writes_a_start_and_says_how_to_go_on(run: Any) -> None:
+    """Settings, a bot and questions, writable by the user; the last line is the command to type."""
+    code, out, err = run("init")
+
+    assert (code, err) == (0, "")
+    assert here() == FILES
+    assert out.startswith("Written: bot.py, questions.csv, rehearsal.toml.\n")
+    assert all(stat.S_IMODE(Path(name).stat().st_mode) & 0o600 == 0o600 for name in FILES)
+
+
+def test_the_settings_are_sound(run: Any) -> None:
+    """The file names the bot and the questions beside it; both languages are among the questions."""
+    run("init")
+    found = load({}, environ={})
+    rows = list(csv.DictReader(Path("questions.csv").read_text("utf-8").splitlines()))
+
+    assert (found.adapter, found.cases) == ("bot.py:answer", "questions.csv")
+    assert {row["language"] for row in rows} == {"ja", "en"}
+
+
+def test_the_start_works_as_it_is(run: Any) -> None:
+    """The next command rehearses the sample bot with every persona and question, offline."""
+    run("init")
+    code, _, err = run("--limit", "2", "--judges", "turn,similarity")
+
+    assert code == 0
+    assert err.startswith("6 conversations, up to 3 turns each, bot: bot.py:answer.")
+    assert here() - {"__pycache__"} == {*FILES, "runs"}
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+def test_nothing_is_overwritten(run: Any, name: str) -> None:
+    """One of the files is there: it stays as it is, and none is written."""
+    Path(name).write_text("mine", encoding="utf-8")
+    code, out, err = run("init")
+
+    assert (code, out) == (2, "")
+    assert (
+        err
+        == f"error: {name} is already here; nothing was written. Start in an empty folder, or rename it.\n"
+    )
+    assert here() == {name}
+    assert Path(name).read_text("utf-8") == "mine"
+
+
+def test_a_link_to_nowhere_is_not_followed(run: Any, tmp_path: Path) -> None:
+    """What a dangling link points to is not written either."""
+    Path("bot.py").symlink_to(tmp_path / "elsewhere.py")
+    code, _, err = run("init")
+
+    assert (code, err.count("\n")) == (2, 1)
+    assert here() == {"bot.py"}
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(run: Any, tmp_path: Path) -> None:
+    """Where nothing can be written, it says so."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    os.chdir(gone)
+    gone.rmdir()
+    code, out, err = run("init")
+
+    assert (code, out, err) == (2, "", "error: bot.py: cannot be written (No such file or directory).\n")

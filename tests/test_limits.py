@@ -1,0 +1,177 @@
+"""How many calls are in flight, who goes first, and that no place is ever lost."""
+
+import asyncio
+from collections.abc import Sequence
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simulator.limits import DIALOGUE, GRADING, Limiter
+
+
+async def at_rest() -> None:
+    """Lets every task go on until it waits."""
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+class Call:
+    """A call that stays in flight until it is told to end."""
+
+    def __init__(self, limiter: Limiter, priority: int, order: list[str], name: str = "") -> None:
+        self.limiter, self.priority, self.order, self.name = limiter, priority, order, name
+        self.over = asyncio.Event()
+        self.entered = -1.0
+        self.task = asyncio.create_task(self._run())
+
+    async def _run(self) -> None:
+        async with self.limiter.slot(self.priority) as self.entered:
+            self.order.append(self.name)
+            await self.over.wait()
+
+    async def end(self) -> None:
+        """Leaves its place."""
+        self.over.set()
+        await self.task
+        await at_rest()
+
+
+async def test_no_more_calls_than_allowed_are_in_flight() -> None:
+    """The others wait, and go in when one leaves."""
+    limiter, order = Limiter(2), list[str]()
+    calls = [Call(limiter, GRADING, order, name) for name in "abc"]
+    await at_rest()
+    assert order == ["a", "b"]
+
+    await calls[0].end()
+    assert order == ["a", "b", "c"]
+    for call in calls[1:]:
+        await call.end()
+    assert limiter.active == 0
+
+
+async def test_dialogue_goes_first_then_whoever_came_first() -> None:
+    """Priority before arrival."""
+    limiter, order = Limiter(1), list[str]()
+    waiting = [("running", GRADING), ("g1", GRADING), ("d1", DIALOGUE), ("g2", GRADING), ("d2", DIALOGUE)]
+    calls = {name: Call(limiter, priority, order, name) for name, priority in waiting}
+    await at_rest()
+    for name in ("running", "d1", "d2", "g1", "g2"):
+        await calls[name].end()
+
+    assert order == ["running", "d1", "d2", "g1", "g2"]
+
+
+async def test_a_refusal_halves_the_room_once_per_round() -> None:
+    """Refusals of calls that were in flight together count once; those that began later count again."""
+    limiter, order = Limiter(8), list[str]()
+    together = [Call(limiter, DIALOGUE, order) for _ in range(8)]
+    await at_rest()
+    for call in together:
+        limiter.refused(call.entered)
+    assert limiter.allowed == 4
+    for call in together:
+        await call.end()
+
+    later = Call(limiter, DIALOGUE, order)
+    await at_rest()
+    limiter.refused(later.entered)
+    assert limiter.allowed == 2
+    await later.end()
+
+
+async def test_at_least_one_call_is_always_allowed() -> None:
+    """However often it is refused."""
+    limiter = Limiter(3)
+    for moment in range(10):
+        limiter.refused(float("inf"))
+        assert limiter.allowed >= 1, moment
+
+
+async def test_room_grows_back_by_one_a_round_up_to_the_ceiling() -> None:
+    """As many successes as there is room make room for one more."""
+    limiter = Limiter(8)
+    limiter.refused(float("inf"))
+    for _ in range(5):
+        limiter.succeeded()
+    assert 4.9 < limiter.allowed < 5.5
+    for _ in range(100):
+        limiter.succeeded()
+    assert limiter.allowed == 8
+
+
+async def test_new_room_is_used_at_once() -> None:
+    """A call that waits goes in when a success makes room, before anyone leaves."""
+    limiter, order = Limiter(2), list[str]()
+    limiter.refused(float("inf"))
+    first, second = (Call(limiter, DIALOGUE, order, name) for name in "ab")
+    await at_rest()
+    assert order == ["a"]
+    limiter.succeeded()
+    await at_rest()
+    assert order == ["a", "b"]
+    await first.end()
+    await second.end()
+
+
+async def test_a_call_cancelled_while_it_is_let_in_passes_its_place_on() -> None:
+    """Woken and cancelled in the same moment: the next one goes in."""
+    limiter, order = Limiter(1), list[str]()
+    async with limiter.slot(DIALOGUE):
+        second, third = (Call(limiter, DIALOGUE, order, name) for name in "bc")
+        await at_rest()
+    second.task.cancel()
+    await at_rest()
+
+    assert second.task.cancelled()
+    assert order == ["c"]
+    await third.end()
+    assert limiter.active == 0
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["start", "end", "cancel", "refuse", "succeed", "both"]), st.integers(0, 9)),
+    max_size=40,
+)
+
+
+@given(ceiling=st.integers(1, 4), steps=STEPS)
+@settings(max_examples=60, deadline=None)
+def test_no_place_is_lost_or_made_up(ceiling: int, steps: Sequence[tuple[str, int]]) -> None:
+    """Whatever starts, ends, is cancelled or refused: places in use are calls in flight."""
+    asyncio.run(_history(ceiling, steps))
+
+
+async def _history(ceiling: int, steps: Sequence[tuple[str, int]]) -> None:
+    limiter, calls = Limiter(ceiling), list[Call]()
+    for step, number in steps:
+        chosen = calls[number % len(calls)] if calls else None
+        if step == "start":
+            calls.append(Call(limiter, number % 2, []))
+        elif step == "refuse":
+            limiter.refused(float("inf") if number % 2 else -1.0)
+        elif step == "succeed":
+            limiter.succeeded()
+        elif chosen:
+            if step != "cancel":
+                chosen.over.set()
+            if step != "end":
+                chosen.task.cancel()
+        if number % 3:
+            await at_rest()
+            _holds(limiter, calls, ceiling)
+    for call in calls:
+        call.over.set()
+    await asyncio.gather(*(call.task for call in calls), return_exceptions=True)
+    assert limiter.active == 0
+    newcomer = Call(limiter, GRADING, [])
+    await at_rest()
+    assert newcomer.entered > 0
+    await newcomer.end()
+
+
+def _holds(limiter: Limiter, calls: Sequence[Call], ceiling: int) -> None:
+    inside = sum(call.entered > 0 and not call.task.done() for call in calls)
+    waiting = sum(call.entered < 0 and not call.task.done() for call in calls)
+    assert limiter.active == inside <= ceiling
+    assert not waiting or inside >= int(limiter.allowed)

@@ -1,0 +1,59 @@
+"""What there is on the shelves and among the runs."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from simulator import find
+from simulator.commands.app import main
+from simulator.settings import FILE
+from tests.golden_files import compare
+from tests.playing import a_run, a_talk
+
+
+def listed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """What `list` prints."""
+    assert main(["list", *arguments]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    return out
+
+
+def test_the_list_is_as_it_is_meant_to_look(capsys: pytest.CaptureFixture[str]) -> None:
+    """Personas, judges and adapters with a line about each, and the runs."""
+    compare("list.txt", listed(capsys))
+
+
+def test_every_name_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    """In both languages where there are two, with what a judge needs."""
+    shelves = json.loads(listed(capsys, "--json"))
+    for kind in ("personas", "judges", "adapters"):
+        assert shelves[kind]
+        assert all(shelves[kind].values()), kind
+    assert shelves["personas"]["angry"] == "Angry customer / 怒っているお客様"
+    assert shelves["judges"]["similarity"] == "Similarity / 正解例との一致, needs a reference"
+
+
+def test_the_list_holds_what_can_be_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """As one JSON object with --json; names that begin with an underscore are no names."""
+    shelves = json.loads(listed(capsys, "--json"))
+
+    assert list(shelves) == ["personas", "judges", "adapters", "runs"]
+    assert list(shelves["personas"]) == find.persona_names()
+    assert list(shelves["judges"]) == find.judge_names()
+    assert list(shelves["adapters"]) == find.adapter_names()
+    assert not any(name.startswith("_") for shelf in shelves.values() for name in shelf)
+
+
+@pytest.mark.parametrize("arguments", [["--runs", "mine"], []])
+def test_runs_are_listed_from_their_folder(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    """By flag or by rehearsal.toml, oldest first; other folders are not runs."""
+    Path("mine", "no-run").mkdir(parents=True)
+    for name in ("20261122-090000-calm-0002", "20261121-090000-angry-0001"):
+        a_run(Path("mine"), [a_talk()], name).close()
+    if not arguments:
+        Path(FILE).write_text("runs = 'mine'", encoding="utf-8")
+    out = listed(capsys, *arguments)
+
+    assert out.endswith("runs\n  20261121-090000-angry-0001\n  20261122-090000-calm-0002\n")

@@ -1,0 +1,117 @@
+"""Prompts are data in two languages, checked when they are read and filled without surprises."""
+
+import re
+from collections.abc import Set
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simulator import find
+from simulator.errors import PromptError
+from simulator.prompts import check_languages, fingerprint, quote, read_toml, render
+
+TEXT = st.text(st.characters(codec="utf-8"))
+
+
+def checked(toml: str, **allowed: Set[str]) -> None:
+    """Reads and checks a file with these contents."""
+    path = Path("mine.toml")
+    path.write_text(toml, encoding="utf-8")
+    check_languages(path, read_toml(path), allowed)
+
+
+def test_a_sound_file_passes() -> None:
+    """The same keys and variables in both languages; more keys do no harm."""
+    checked(
+        "[ja]\nhello = 'こんにちは、${name}さん。$$5'\nother = '$x'\n[en]\nhello = 'Hello $name, $$5'",
+        hello={"name", "age"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("toml", "told"),
+    [
+        ("[ja]\nhello = 'a'", "the table [en] is missing."),
+        ("ja = 'a'\n[en]\nhello = 'a'", "the table [ja] is missing."),
+        ("[ja]\nhello = 'a'\n[en]\n", "[en] hello is missing or empty."),
+        ("[ja]\nhello = ' '\n[en]\nhello = 'a'", "[ja] hello is missing or empty."),
+        ("[ja]\nhello = 5\n[en]\nhello = 'a'", "[ja] hello is missing or empty."),
+        ("[ja]\nhello = '$nmae'\n[en]\nhello = '$name'", "[ja] hello uses $nmae, which nothing fills. It"),
+        ("[ja]\nhello = '$name'\n[en]\nhello = 'a'", "hello uses $name in one language only."),
+        ("[ja]\nhello = 'a'\n[en]\nhello = '5 $'", "[en] hello has a lone dollar; write $$ for a plain one."),
+        ("[ja]\nhello = '$1'\n[en]\nhello = 'a'", "[ja] hello has a lone dollar; write $$ for a plain one."),
+        ("[ja]\nhello = 'a", "Mend the file"),
+        ("[ja]\n[ja]\n", "line 2"),
+    ],
+)  # fmt: skip
+def test_a_broken_file_is_told_in_one_line(toml: str, told: str) -> None:
+    """The file, the language and the key, and what to do."""
+    with pytest.raises(PromptError) as met:
+        checked(toml, hello={"name"})
+
+    assert str(met.value).startswith("mine.toml: ")
+    assert told in str(met.value)
+    assert "\n" not in str(met.value)
+
+
+def test_a_prompt_without_variables_says_so() -> None:
+    """What may be used is told, also when that is nothing."""
+    with pytest.raises(PromptError, match="It may use: no variables; a plain dollar is"):
+        checked("[ja]\nhello = '$name'\n[en]\nhello = '$name'", hello=set())
+
+
+def test_files_that_cannot_be_read_are_told() -> None:
+    """Another encoding, a missing file, a folder; a byte order mark does no harm."""
+    Path("sjis.toml").write_bytes("name = '怒り'".encode("shift_jis"))
+    Path("bom.toml").write_bytes("\ufeffname = '怒り'".encode())
+    with pytest.raises(PromptError, match=r"sjis\.toml: not UTF-8 \(byte 8\)\. Save it as UTF-8\."):
+        read_toml(Path("sjis.toml"))
+    for name in ("none.toml", "."):
+        with pytest.raises(PromptError, match="cannot be read"):
+            read_toml(Path(name))
+
+    assert read_toml(Path("bom.toml")) == {"name": "怒り"}
+
+
+@given(value=TEXT)
+def test_values_are_filled_in_as_they_are(value: str) -> None:
+    """A dollar or a brace in what someone said is never taken for a variable."""
+    assert render("<${said}> $$5", said=value) == f"<{value}> $5"
+
+
+def test_a_rendered_prompt_has_no_margins() -> None:
+    """Line breaks next to ''' are not sent."""
+    assert render("\n  one\n  $two\n\n", two="2") == "one\n  2"
+    with pytest.raises(KeyError):
+        render("$two")
+
+
+@given(tag=st.sampled_from(["answer", "passage"]), text=TEXT)
+def test_what_is_quoted_cannot_close_its_quotation(tag: str, text: str) -> None:
+    """The closing tag stands once, at the end, whatever is quoted, and the text comes back whole."""
+    quoted = quote(tag, text)
+    opening, closing = quoted.split("\n")[0], quoted.rsplit("\n", 1)[1]
+
+    assert re.fullmatch(rf"<{tag}-[0-9a-f]{{12}}>", opening)
+    assert closing == opening.replace("<", "</")
+    assert quoted.count(closing) == 1
+    assert quoted[len(opening) + 1 : -len(closing) - 1] == text
+    assert quote(tag, quoted).split("\n")[0] != opening
+
+
+def test_a_fingerprint_stands_for_every_part() -> None:
+    """Twelve hexadecimal digits, the same everywhere; parts do not run together."""
+    assert re.fullmatch("[0-9a-f]{12}", fingerprint("a", "\ud83d"))
+    assert fingerprint("質問") == "86647f0fa902"
+    assert (
+        len({fingerprint(*parts) for parts in (("ab",), ("a", "b"), ("", "ab"), ("ab", ""), ("b", "a"))}) == 5
+    )
+
+
+def test_every_prompt_of_the_shelves_holds_both_languages() -> None:
+    """No file of ours lacks a language, and no text a translation."""
+    for path in (*find.PERSONAS.glob("*.toml"), *find.JUDGES.glob("*.toml")):
+        tables = read_toml(path)
+        assert tables["ja"].keys() == tables["en"].keys(), path.name

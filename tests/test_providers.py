@@ -1,0 +1,117 @@
+"""Models of other providers: LangChain's own client for one of them, spoken to over HTTP."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+from tenacity import wait_none
+
+from simulator.cache import ResponseCache
+from simulator.endpoints import Endpoint
+from simulator.errors import AccessDenied, InputError, MalformedReply, ModelFailure
+from simulator.llm import Connections
+from simulator.providers import ProviderModel
+from simulator.replies import NextLine
+from simulator.spending import Ledger
+from tests.servers.anthropic import AnthropicServer, speaks
+from tests.servers.loopback import on_thread
+
+ASKED = [
+    {"role": "system", "content": "あなたはお客様です。"},
+    {"role": "user", "content": "こちらは相談窓口です。"},
+    {"role": "assistant", "content": "返金はいつですか"},
+    {"role": "user", "content": "5営業日です。"},
+]
+
+
+@pytest.fixture
+def server() -> Iterator[AnthropicServer]:
+    with on_thread(AnthropicServer()) as running:
+        yield running
+
+
+def model(server: AnthropicServer, **changes: Any) -> ProviderModel:
+    given = {"role": "user", "model": "anthropic:claude-test", "url": server.url, "key": SecretStr("sk-hush")}
+    connections = Connections(calls=4, timeout=5, cache=ResponseCache("off"), wait=wait_none())
+    return ProviderModel(Endpoint.model_validate(given | changes), connections, Ledger({}), temperature=0.7)
+
+
+async def test_it_says_a_line(server: AnthropicServer) -> None:
+    """The system prompt and the swapped dialogue arrive in the provider's own form; tokens are charged."""
+    playing = model(server)
+
+    text, usage = await playing.say(ASKED)
+
+    sent = server.requests[-1].body
+    assert text == "返金は5営業日です。"
+    assert (usage.tokens_in, usage.tokens_out) == (11, 7)
+    assert playing.ledger.roles["user"].calls == 1
+    assert sent["system"] == "あなたはお客様です。"
+    assert [message["role"] for message in sent["messages"]] == ["user", "assistant", "user"]
+    assert sent["temperature"] == 0.7
+
+
+async def test_it_fills_in_a_form(server: AnthropicServer) -> None:
+    """Structured replies go through the provider's tools, with the form's own schema."""
+    line = await model(server).ask(ASKED, NextLine, str)
+
+    assert line.message == "それはいつまでですか"
+    assert set(server.requests[-1].body["tools"][0]["input_schema"]["properties"]) == {"message", "next", "reason"}
+
+
+async def test_a_form_may_come_as_text(server: AnthropicServer) -> None:
+    """A model that answers in words instead of using the tool is read like any other."""
+    text = '{"message": "もう結構です", "next": "gave_up", "reason": ""}'
+    server.answer = lambda _: (200, [{"type": "text", "text": text}])
+
+    assert (await model(server).ask(ASKED, NextLine, str)).next == "gave_up"
+
+
+async def test_rubbish_is_asked_for_once_more(server: AnthropicServer) -> None:
+    """And then it is malformed, with two calls counted."""
+    server.answer = lambda _: (200, [{"type": "text", "text": "さあ"}])
+
+    with pytest.raises(MalformedReply):
+        await model(server).ask(ASKED, NextLine, lambda problem: f"JSON: {problem}")
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize("status", [429, 500, 529])
+async def test_what_passes_is_tried_again(server: AnthropicServer, status: int) -> None:
+    """Two refusals, then the line; LangChain does not retry on its own."""
+    left = [status, status]
+    server.answer = lambda request: (left.pop(), []) if left else speaks(request)
+
+    assert (await model(server).say(ASKED))[0] == "返金は5営業日です。"
+    assert len(server.requests) == 3
+
+
+async def test_a_refused_key_stops_the_run(server: AnthropicServer) -> None:
+    """401 is not tried again, and its message holds no key."""
+    server.answer = lambda _: (401, [])
+
+    with pytest.raises(AccessDenied) as error:
+        await model(server).say(ASKED)
+    assert len(server.requests) == 1
+    assert "sk-hush" not in str(error.value)
+    assert "REHEARSAL_USER_KEY" in str(error.value)
+
+
+async def test_a_lost_endpoint_is_typed(server: AnthropicServer) -> None:
+    """Nobody there: after six attempts a failure of kind `unreachable`."""
+    with pytest.raises(ModelFailure) as error:
+        await model(server, url="http://127.0.0.1:9").say(ASKED)
+    assert error.value.failure.kind == "unreachable"
+
+
+async def test_other_providers_give_no_embeddings(server: AnthropicServer) -> None:
+    """Said in one line, with what to use instead."""
+    with pytest.raises(InputError, match="--embed-model lexical"):
+        await model(server).embed(["a"])
+
+
+def test_a_missing_package_is_named(server: AnthropicServer) -> None:
+    """The line says what to install."""
+    with pytest.raises(InputError, match=r"mistral.*extra 'other'"):
+        model(server, model="mistralai:small")

@@ -1,0 +1,264 @@
+"""Everything a run can be told: flags over environment over rehearsal.toml over defaults."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from simulator.errors import InputError
+from simulator.settings import FILE, NOT_OF_THE_RUN, Settings, flag, from_run, load
+from simulator.types import RedRules
+
+FLAG, ENVIRONMENT, TOML = {"turns": 2}, {"REHEARSAL_TURNS": "5"}, "turns = 7"
+
+
+def written(text: str) -> None:
+    """A rehearsal.toml where the test stands."""
+    Path(FILE).write_text(text, encoding="utf-8")
+
+
+def problem(flags: Mapping[str, Any] = {}, environ: Mapping[str, str] = {}) -> str:
+    """The one line that the user is told."""
+    with pytest.raises(InputError) as met:
+        load(flags, environ=environ)
+    assert "\n" not in str(met.value)
+    return str(met.value)
+
+
+@pytest.mark.parametrize(
+    ("flags", "environ", "toml", "turns"),
+    [
+        ({}, {}, "", 3),
+        ({}, {}, TOML, 7),
+        ({}, ENVIRONMENT, TOML, 5),
+        ({}, ENVIRONMENT, "", 5),
+        (FLAG, ENVIRONMENT, TOML, 2),
+        ({"turns": None}, {"REHEARSAL_TURNS": ""}, TOML, 7),
+    ],
+)
+def test_the_nearest_word_counts(
+    flags: dict[str, Any], environ: dict[str, str], toml: str, turns: int
+) -> None:
+    """Flag, then environment, then file, then default; what is empty was not said."""
+    written(toml)
+
+    assert load(flags, environ=environ).turns == turns
+
+
+@pytest.mark.parametrize(
+    ("flags", "field", "value"),
+    [
+        ({"max_failed": 0.0}, "max_failed", 0),
+        ({"user_temperature": 0.0}, "user_temperature", 0),
+        ({"judge_temperature": 0.0}, "judge_temperature", 0),
+        ({"seed": 0}, "seed", 0),
+    ],
+)
+def test_nothing_is_said_on_purpose(flags: dict[str, Any], field: str, value: float) -> None:
+    """A 0 on the command line is a 0, also over another number in the file."""
+    written("max_failed = 0.5\nuser_temperature = 1\njudge_temperature = 1\nseed = 7")
+
+    assert getattr(load(flags), field) == value
+
+
+@pytest.mark.parametrize(
+    "flags", [{"limit": 0}, {"budget": 0.0}, {"target": 0.0}, {"turns": 0}, {"timeout": 0.0}]
+)
+def test_a_nothing_that_makes_no_sense_is_told(flags: dict[str, Any]) -> None:
+    """It is not taken for a flag that was not given."""
+    (name,) = flags
+
+    assert problem(flags).startswith(f"{flag(name)} 0")
+
+
+def test_what_was_not_given_is_not_given() -> None:
+    """None, an absent switch and empty lists leave the word to file and environment."""
+    written("offline = true\npersona = ['calm']\ncases = 'mine.csv'")
+    found = load({"offline": False, "persona": [], "judges": (), "cases": None})
+
+    assert (found.offline, found.persona, found.cases) == (True, ("calm",), "mine.csv")
+    assert found.judges == Settings().judges
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("1", True), ("true", True), ("on", True), ("0", False), ("no", False)]
+)
+def test_switches_in_the_environment(text: str, value: bool) -> None:
+    """1, true, yes and on; 0, false, no and off, which undo what the file says."""
+    written(f"offline = {'false' if value else 'true'}")
+
+    assert load({}, environ={"REHEARSAL_OFFLINE": text}).offline is value
+
+
+def test_every_setting_can_stand_in_the_environment() -> None:
+    """Lists and adapter settings are separated by commas; other variables are not looked at."""
+    found = load({}, environ={
+        "REHEARSAL_PERSONA": "angry, calm", "REHEARSAL_SET": "url=http://x,model=m",
+        "REHEARSAL_MAX_FAILED": "0",
+        "REHEARSAL_USER_TEMPERATURE": "0", "REHEARSAL_LANGUAGE": "en", "REHEARSAL_JSON_OUTPUT": "yes",
+        "REHEARSAL_JUDGE_KEY": "secret", "REHEARSAL_RED": "x", "TURNS": "9",
+    })  # fmt: skip
+
+    assert found.persona == ("angry", "calm")
+    assert found.set == {"url": "http://x", "model": "m"}
+    assert (found.max_failed, found.user_temperature, found.language, found.json_output) == (0, 0, "en", True)
+    assert found.turns == 3
+    assert "secret" not in repr(found)
+
+
+def test_every_setting_can_stand_in_the_file() -> None:
+    """Tables too: adapter settings of any type, rules of red, greetings; a byte order mark does no harm."""
+    written("""\ufeff# 設定
+judges = "turn,fluency"
+target = 80
+[set]
+url = "http://x"
+stream = true
+top = 3
+request = { message = "$question", "資料" = [1, 2] }
+[red]
+overall = 0.6
+groundedness = false
+[greeting]
+ja = "はい、窓口です。"
+""")
+    found = load({})
+
+    assert (found.judges, found.target) == (("turn", "fluency"), 0.8)
+    assert found.set == {
+        "url": "http://x", "stream": "true", "top": "3",
+        "request": '{"message": "$question", "資料": [1, 2]}',
+    }  # fmt: skip
+    assert found.red == RedRules(overall=0.6, groundedness=0)
+    assert found.greeting == {"ja": "はい、窓口です。"}
+
+
+@pytest.mark.parametrize(("given", "kept"), [
+    (0.9, 0.9), (90, 0.9), (100, 1.0), (1, 1.0), (2, 0.02), (70.5, 0.705), (0.001, 0.001), ("85", 0.85),
+])  # fmt: skip
+def test_ninety_means_nine_tenths(given: Any, kept: float) -> None:
+    """A target is a share or a percentage."""
+    assert load({"target": given}).target == pytest.approx(kept)
+
+
+@pytest.mark.parametrize("target", [-1, 1.2, 1.99, 100.1, float("nan"), float("inf")])
+def test_a_target_on_no_scale_is_told(target: float) -> None:
+    """1.2 is neither a share nor a percentage that anyone means."""
+    assert problem({"target": target}).startswith("--target ")
+
+
+WRONG: dict[str, Any] = {
+    "limit": -1, "turns": 51, "repeats": 101, "judging": "both", "language": "fr", "concurrency": 0,
+    "calls": 0,
+    "timeout": 3601, "cache": "yes", "user_temperature": 2.1, "judge_temperature": -0.1, "seed": "x",
+    "max_failed": 1.1, "budget": -5, "offline": "perhaps", "dry_run": "perhaps", "json_output": "perhaps",
+    "judges": [","], "persona": [""], "to": [" "], "set": ["no-equals-sign"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_value_is_one_line_that_names_its_flag(name: str) -> None:
+    """The flag as it is typed, the value, and what is allowed."""
+    told = problem({name: WRONG[name]})
+
+    assert told.startswith(f"{flag(name)} ")
+    assert told.endswith(".")
+
+
+@pytest.mark.parametrize("name", sorted(set(WRONG) - {"judges", "persona", "to", "set"}))
+def test_a_wrong_value_elsewhere_is_named_as_it_stands_there(name: str) -> None:
+    """The variable of the environment, or the key and the file."""
+    assert problem(environ={f"REHEARSAL_{name.upper()}": str(WRONG[name])}).startswith(
+        f"REHEARSAL_{name.upper()} "
+    )
+    value = WRONG[name]
+    written(f"{name} = {value!r}")
+    assert problem().startswith(f"{name} in {FILE}: ")
+
+
+@pytest.mark.parametrize(
+    ("toml", "told"),
+    [
+        ("turn = 3", "unknown setting 'turn'. Did you mean turns"),
+        ("max-failed = 0.1", "unknown setting 'max-failed'. Did you mean max_failed"),
+        ("[reed]\nx = 1", "unknown setting 'reed'. Did you mean red"),
+        ("[red]\noveral = 0.7", "unknown key of [red] 'overal'. Did you mean overall?"),
+        ("[red]\noverall = 70", "overall is a share from 0 to 1."),
+        ("[red]\ncorrectness = 6", "groundedness and correctness are grades from 1 to 5."),
+        ("[red]\noverall = 'x'", "red in rehearsal.toml: overall x: "),
+        ("[greeting]\nfr = 'Bonjour'", "greeting in rehearsal.toml: fr fr: Input should be 'ja' or 'en'."),
+        ("set = 5", "set in rehearsal.toml: 5: must be a table of settings."),
+        ("persona = 5", "persona in rehearsal.toml: 5: "),
+        ("persona = ['angry', 5]", "persona in rehearsal.toml: 5: Input should be a valid string."),
+        ("target = nan", "target in rehearsal.toml: nan: "),
+        ("timeout = inf", "timeout in rehearsal.toml: inf: "),
+        ("turns 3", "rehearsal.toml: not valid TOML ("),
+        ("turns = 3\nturns = 4", "rehearsal.toml: not valid TOML ("),
+    ],
+)
+def test_a_broken_file_is_one_line(toml: str, told: str) -> None:
+    """Unknown keys with near names, wrong values with the key, broken TOML with its line."""
+    written(toml)
+
+    assert told in problem()
+
+
+def test_a_file_that_cannot_be_read_is_told() -> None:
+    """Neither Shift JIS nor a folder is taken for an empty file."""
+    Path(FILE).write_bytes("persona = '怒り'".encode("shift_jis"))
+    assert "not valid TOML" in problem()
+    Path(FILE).unlink()
+    Path(FILE).mkdir()
+    assert f"{FILE}: cannot be read" in problem()
+
+
+def test_names_are_split_once() -> None:
+    """Repeated flags and commas mean the same, order is kept and doubles are not."""
+    assert load({"persona": ["angry,calm", " angry "]}).persona == ("angry", "calm")
+    assert load({"set": ["a=1", "b=x=y", " c =", "a=2"]}).set == {"a": "2", "b": "x=y", "c": ""}
+
+
+def test_a_run_goes_on_with_its_own_settings() -> None:
+    """What is stored is enough; how to start and to show it is not part of it."""
+    begun = load(
+        {"turns": 2, "persona": ["calm"], "target": 90, "set": ["a=1"], "resume": "x", "to": ["json"]}
+    )
+    stored = begun.of_the_run()
+
+    assert not NOT_OF_THE_RUN & stored.keys()
+    assert from_run(stored, resume="x", to=("json",)) == begun
+    with pytest.raises(InputError, match=r"unknown setting 'later'.*\(stored with the run\)"):
+        from_run(stored | {"later": 1})
+    with pytest.raises(InputError, match="turns of the run: 0: "):
+        from_run(stored | {"turns": 0})
+
+
+def test_settings_are_frozen_and_closed() -> None:
+    """Nothing changes on the way, and a misspelt field is an error."""
+    with pytest.raises(ValidationError):
+        Settings().turns = 5  # type: ignore[misc]
+    with pytest.raises(ValidationError):
+        Settings(turn=5)  # type: ignore[call-arg]
+
+
+NAMES = st.sampled_from([*Settings.model_fields, "turn"])
+VALUES = st.none() | st.booleans() | st.integers(-5, 200) | st.floats() | st.text(max_size=8)
+
+
+@given(st.dictionaries(NAMES, VALUES | st.lists(st.text(max_size=5)), max_size=4))
+def test_any_flags_are_settings_or_one_line(flags: dict[str, Any]) -> None:
+    """Nothing that can be given ends in another way."""
+    try:
+        found = load(flags, environ={})
+    except InputError as error:
+        told = str(error)
+    else:
+        told = ""
+        assert (
+            from_run(found.of_the_run(), **{name: getattr(found, name) for name in NOT_OF_THE_RUN}) == found
+        )
+    assert "\n" not in told
