@@ -1,0 +1,84 @@
+"""A cell is the text that it shows."""
+
+from datetime import date, datetime, time, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simulator.files.cells import shown_text
+
+
+@pytest.mark.parametrize(
+    ("value", "number_format", "shown"),
+    [
+        (1, "000", "001"),
+        (7, '"Q-"0000', "Q-0007"),
+        (-7, "000", "-007"),
+        (4180, "#,##0", "4,180"),
+        (4180, '#,##0"円"', "4,180円"),
+        (4180, '"¥"#,##0;[Red]"¥"\\-#,##0', "¥4,180"),
+        (-4180, '"¥"#,##0;[Red]"¥"\\-#,##0', "¥-4,180"),
+        (1234567, "[$¥-411]#,##0", "¥1,234,567"),
+        (-5, '#,##0;"▲"#,##0', "▲5"),
+        (0.25, "0%", "25%"),
+        (0.255, "0.0%", "25.5%"),
+        (2.5, "0", "3"),
+        (3.14159, "0.00", "3.14"),
+        (1234, "#,##0_ ", "1,234"),
+    ],
+)
+def test_numbers_look_as_formatted(value: float, number_format: str, shown: str) -> None:
+    """Leading zeros, separators, signs, units and decimals are those of the number format."""
+    assert shown_text(value, number_format) == shown
+
+
+@pytest.mark.parametrize(
+    "number_format", ["General", "G/標準", "@", "0.00E+00", "# ?/?", "000-0000", "#,##0,", ""]
+)
+def test_other_formats_give_the_plain_number(number_format: str) -> None:
+    """A format that is not understood changes nothing."""
+    assert shown_text(1234567, number_format) == "1234567"
+    assert shown_text(1234567.0, number_format) == "1234567"
+    assert shown_text(0.1 + 0.2, number_format) == "0.3"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (datetime(2026, 4, 1), "2026-04-01"),
+        (datetime(2026, 4, 1, 9, 30), "2026-04-01T09:30:00"),
+        (date(2026, 4, 1), "2026-04-01"),
+        (time(9, 30), "09:30:00"),
+        (timedelta(hours=30, seconds=5), "30:00:05"),
+        (True, "TRUE"),
+        (None, ""),
+        ("001", "001"),
+        ("一\r\n二_x000D_\n三", "一\n二\n三"),
+        ("a_x005F_x0041_", "a_x0041_"),
+        ("_x0000__xD800_", "\ufffd\ufffd"),
+        (1e300, "1e+300"),
+        (float("inf"), "inf"),
+    ],
+)
+def test_other_values(value: object, shown: str) -> None:
+    """Dates are ISO 8601, hours go beyond 24, texts stay, escapes are undone."""
+    assert shown_text(value) == shown
+
+
+@given(
+    value=st.integers() | st.floats(),
+    number_format=st.text('0#,.%"\\[]$-_*;?@E円 G', max_size=12),
+)
+def test_any_number_in_any_format(value: float, number_format: str) -> None:
+    """Every number in every format is some text."""
+    assert shown_text(value, number_format).strip()
+
+
+@given(value=st.integers(0, 10**12), zeros=st.integers(1, 20))
+def test_zeros_pad(value: int, zeros: int) -> None:
+    """A format of zeros pads to its length and keeps the number."""
+    shown = shown_text(value, "0" * zeros)
+
+    assert int(shown) == value
+    assert len(shown) == max(zeros, len(str(value)))

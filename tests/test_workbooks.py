@@ -1,0 +1,263 @@
+"""Excel files are read as their cells show them, or refused in one line with row and column."""
+
+import gzip
+import io
+import zipfile
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+import xlsxwriter
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from simulator.cases import read_cases
+from simulator.errors import CaseFileError
+from tests.case_files import as_workbook, refusal
+
+SAME_FOLDER = settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100, deadline=None
+)
+
+
+def grown(folder: Path, rows: Sequence[Sequence[Any]], *merged: str, name: str = "a.xlsx") -> Path:
+    """A new Excel file with one worksheet and these merged areas."""
+    book = openpyxl.Workbook()
+    sheet = book.worksheets[0]
+    for row in rows:
+        sheet.append(row)
+    for area in merged:
+        sheet.merge_cells(area)
+    book.save(folder / name)
+    return folder / name
+
+
+def repacked(path: Path, part: str, old: str, new: str) -> Path:
+    """The file with a text of one of its parts replaced."""
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    assert old.encode() in parts[part]
+    parts[part] = parts[part].replace(old.encode(), new.encode())
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in parts.items():
+            archive.writestr(name, data)
+    return path
+
+
+def test_a_list_as_teams_keep_it(tmp_path: Path) -> None:
+    """Title rows, line breaks, merged categories, formatted numbers and dates are understood."""
+    rows: list[list[Any]] = [
+        ["テスト質問", None, None, None],
+        ["更新", date(2026, 4, 1), None, None],
+        [],
+        ["分類", "番号", "質問（必須）", "正解"],
+        ["料金", 1, "月額は\nいくら?", 4180],
+        [None, "002", "割引は?", 0.25],
+        ["解約", 3, "いつまで?", date(2026, 4, 20)],
+    ]
+    path = grown(tmp_path, rows, "A1:D1", "A5:A6")
+    book = openpyxl.load_workbook(path)
+    for cell, number_format in {"B5": "000", "B7": "000", "D5": '#,##0"円"', "D6": "0%"}.items():
+        book.worksheets[0][cell].number_format = number_format
+    book.save(path)
+
+    assert [(c.id, c.question, c.references, c.tags) for c in read_cases(path)] == [
+        ("001", "月額は\nいくら?", (("4,180円",),), ("料金",)),
+        ("002", "割引は?", (("25%",),), ("料金",)),
+        ("003", "いつまで?", (("2026-04-20",),), ("解約",)),
+    ]
+
+
+def test_column_names_in_two_rows(tmp_path: Path) -> None:
+    """Where names are merged over a second row of names, the second row counts."""
+    rows: list[list[Any]] = [
+        ["番号", "質問", "回答", None],
+        [None, None, "正解", "ボットの回答"],
+        ["a", "q", "right", "said"],
+    ]
+
+    (case,) = read_cases(grown(tmp_path, rows, "A1:A2", "B1:B2", "C1:D1"))
+
+    assert (case.id, case.question, case.references, case.answer) == ("a", "q", (("right",),), "said")
+
+
+@pytest.mark.parametrize("title", ["質問", "質問一覧", "question"])
+def test_a_title_is_no_header(tmp_path: Path, title: str) -> None:
+    """A row with several column names wins over a single word above it."""
+    path = grown(tmp_path, [[title], [], ["番号", "質問"], ["a", "料金は?"]])
+
+    assert [(case.id, case.question) for case in read_cases(path)] == [("a", "料金は?")]
+
+
+def test_one_column(tmp_path: Path) -> None:
+    """A single column is enough, and its name may be the only thing in its row."""
+    assert [case.question for case in read_cases(grown(tmp_path, [["質問"], ["a"], [], ["b"]]))] == ["a", "b"]
+
+
+def test_formulas_give_their_stored_values(tmp_path: Path) -> None:
+    """What Excel stored for a formula is read; without it the cell is named."""
+    written = xlsxwriter.Workbook(str(tmp_path / "stored.xlsx"))
+    sheet = written.add_worksheet()
+    sheet.write_row(0, 0, ["question", "正解", "分類"])
+    sheet.write_formula(1, 0, '="料金"&"は?"', None, "料金は?")
+    sheet.write_formula(1, 1, "=2*2090", None, 4180)
+    sheet.write_formula(1, 2, '=""', None, "")
+    written.close()
+    # As Excel itself stores an empty text.
+    path = repacked(tmp_path / "stored.xlsx", "xl/worksheets/sheet1.xml", '<c r="C2">', '<c r="C2" t="str">')
+
+    (case,) = read_cases(path)
+
+    assert (case.question, case.references, case.tags) == ("料金は?", (("4180",),), ())
+    path = grown(tmp_path, [["question"], ['="料金"&"は?"']])
+    assert "a.xlsx, row 2: column 'question': a formula without a stored result; open the file" in refusal(
+        path
+    )
+
+
+def test_furigana_is_not_read(tmp_path: Path) -> None:
+    """Reading aids, which a Japanese Excel stores beside kanji, are no part of the text."""
+    path = as_workbook(tmp_path / "a.xlsx", {"S": [["question"], ["料金は?"]]})
+    ruby = "<t>料金は?</t><rPh sb='0' eb='2'><t>リョウキン</t></rPh>"
+
+    repacked(path, "xl/sharedStrings.xml", "<t>料金は?</t>", ruby)
+
+    assert [case.question for case in read_cases(path)] == ["料金は?"]
+
+
+def test_worksheets(tmp_path: Path) -> None:
+    """The only worksheet with questions is found; of several one has to be named, about as it is spelt."""
+    sheets = {"表紙": [["FAQ"]], "料金": [["質問"], ["a"]], "Ｎｅｔ": [["質問"], ["b"]]}
+    path = as_workbook(tmp_path / "a.xlsx", sheets)
+
+    assert read_cases(f"{path}#料金")[0].question == "a"
+    assert read_cases(f"{path}#net")[0].question == "b"
+    assert (
+        "several worksheets have the column names that are needed ('料金', 'Ｎｅｔ'); name one: a.xlsx#料金"
+        in refusal(path)
+    )
+    assert "a.xlsx: no worksheet 'x'. There are: '表紙', '料金', 'Ｎｅｔ'." in refusal(Path(f"{path}#x"))
+    assert "a.xlsx#表紙: no questions in it" in refusal(Path(f"{path}#表紙"))
+    del sheets["Ｎｅｔ"]
+    assert read_cases(as_workbook(path, sheets))[0].question == "a"
+
+
+def test_hidden_worksheets(tmp_path: Path) -> None:
+    """A hidden worksheet is read only when it is named."""
+    path = as_workbook(tmp_path / "a.xlsx", {"new": [["質問"], ["a"]], "old": [["質問"], ["b"]]})
+    book = openpyxl.load_workbook(path)
+    book["old"].sheet_state = "hidden"
+    book.save(path)
+
+    assert [case.question for case in read_cases(path)] == ["a"]
+    assert [case.question for case in read_cases(f"{path}#old")] == ["b"]
+
+
+def test_mistakes_name_worksheet_row_and_column(tmp_path: Path) -> None:
+    """The first mistake is named where people find it: file, worksheet, row, column."""
+    path = as_workbook(
+        tmp_path / "a.xlsx",
+        {"表紙": [["FAQ"]], "FAQ": [["title"], [], ["question", "回答可否"], ["a", "○"], ["b", "maybe"]]},
+    )
+
+    assert f"{path}#FAQ, row 5: column '回答可否': 'maybe' is neither yes nor no" in refusal(path)
+    assert f"{path}#FAQ, row 5: column '回答可否'" in refusal(Path(f"{path}#FAQ"))
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([["題名"], ["担当", "メモ"], ["a", "b"]], "row 3: no question column. Found: '担当', 'メモ'."),
+        ([["質問", "正解"], [None, "b"]], "row 2: column '質問' is empty; every row needs a question"),
+        ([["id", "question"], ["1", "a"], [1, "b"]], "row 3: the id '1' is already on row 2"),
+        ([["質問", "質問"], ["a", "b"]], "row 1: the column '質問' is there twice"),
+        ([["質問", "正解"], ["a", "#N/A"]], "row 2: column '正解': it shows '#N/A'; mend the formula"),
+        ([["質問"]], "no questions in it"),
+        ([], "no questions in it"),
+    ],
+)
+def test_mistakes(tmp_path: Path, rows: list[list[Any]], message: str) -> None:
+    """Mistakes of worksheets are those of other tables, with rows instead of lines."""
+    assert message in refusal(grown(tmp_path, rows))
+
+
+def test_an_unused_broken_formula_does_no_harm(tmp_path: Path) -> None:
+    """A broken formula in a column that means nothing here is left alone."""
+    assert read_cases(grown(tmp_path, [["質問", "達成率"], ["a", "#DIV/0!"]]))[0].question == "a"
+
+
+def test_a_far_away_cell(tmp_path: Path) -> None:
+    """Cells far outside cost nothing, and cells outside of any worksheet are refused."""
+    path = grown(tmp_path, [["質問"], ["a"]])
+
+    repacked(path, "xl/worksheets/sheet1.xml", '<dimension ref="A1:A2"', '<dimension ref="A1:XFD1048576"')
+    assert len(read_cases(path)) == 1
+    repacked(path, "xl/worksheets/sheet1.xml", '"A2"', '"A1048576"')
+    repacked(path, "xl/worksheets/sheet1.xml", '<row r="2"', '<row r="1048576"')
+    assert len(read_cases(path)) == 1
+    repacked(path, "xl/worksheets/sheet1.xml", '"A1048576"', '"ZZZZZZ2"')
+    assert "not a readable Excel file ('ZZZZZZ' is not a valid column name" in refusal(path)
+
+
+def zipped(**parts: bytes) -> bytes:
+    """A zip archive."""
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    return data.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "the file is empty"),
+        (b"question\na\n", "not a whole Excel file; save it anew from Excel"),
+        (b"PK\x03\x04", "not a whole Excel file"),
+        (zipped(a=b"b"), "not a readable Excel file"),
+        (zipped(a=b"\0" * (1 << 27)), "larger than 67,108,864 bytes when unpacked; split the file"),
+        (b"\xd0\xcf\x11\xe0" + bytes(512), "in the old Excel format, whatever its name says"),
+        (
+            b"\xd0\xcf\x11\xe0" + bytes(512) + "EncryptedPackage".encode("utf-16-le"),
+            "protected with a password; save it from Excel without one",
+        ),
+    ],
+)
+def test_what_is_no_workbook(tmp_path: Path, data: bytes, message: str) -> None:
+    """Old, protected, broken and dangerous files are one line."""
+    path = tmp_path / "a.xlsx"
+    path.write_bytes(data)
+
+    assert f"{path}: {message}" in refusal(path)
+
+
+@given(place=st.integers(0, 10**6), new=st.binary(max_size=4), data=st.data())
+@SAME_FOLDER
+def test_broken_parts(tmp_path: Path, place: int, new: bytes, data: st.DataObject) -> None:
+    """Whatever is wrong inside of a workbook, it is read or refused in one line."""
+    path = tmp_path / "whole.xlsx"
+    if not path.exists():
+        as_workbook(path, {"A": [["id", "question"], [1, "a"], [None, 2.5]], "B": []}, A2="000")
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    part = data.draw(st.sampled_from(sorted(parts)))
+    at = place % len(parts[part])
+    parts[part] = parts[part][:at] + new + parts[part][at + max(1, len(new)) :]
+    broken = tmp_path / "broken.xlsx"
+    broken.write_bytes(zipped(**parts))
+
+    assert refusal(broken).isprintable()
+
+
+def test_gzipped(tmp_path: Path) -> None:
+    """A gzipped workbook is read like any gzipped file."""
+    path = as_workbook(tmp_path / "a.xlsx", {"S": [["質問"], ["a"]]})
+    packed = tmp_path / "b.xlsx.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+
+    assert [case.question for case in read_cases(packed)] == ["a"]
+    with pytest.raises(CaseFileError, match="no worksheet 'x'"):
+        read_cases(f"{packed}#x")
