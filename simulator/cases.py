@@ -1,6 +1,6 @@
 """Questions from files: one row is one Case, whatever the team's headers and encodings are."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
@@ -25,7 +25,25 @@ def read_cases(path: str | Path, language: Language | None = None) -> tuple[Case
     The whole file is read before anything is returned, so a wrong last row costs nothing.
     """
     path = Path(path)
-    rows = list(read_rows(path, has_question))
+    return _cases(path, list(read_rows(path, has_question)), language)
+
+
+def cases_of_worksheet(
+    source: str, name: str, cells: Sequence[Sequence[str]], language: Language | None = None
+) -> tuple[Case, ...]:
+    """The cases of a worksheet that was read elsewhere; `source` and `name` stand in errors."""
+    from simulator.files.workbooks import Line, Worksheet, worksheet_rows
+
+    lines = (
+        Line(number, {column: text for column, text in enumerate(row, 1) if text.strip()})
+        for number, row in enumerate(cells, 1)
+    )
+    sheet = Worksheet(name, tuple(line for line in lines if line.texts))
+    rows = list(worksheet_rows(Path(source), sheet, has_question, named=True))
+    return _cases(Path(source), rows, language)
+
+
+def _cases(path: Path, rows: list[Row], language: Language | None) -> tuple[Case, ...]:
     if not rows:
         msg = f"{path}: no questions in it; write one per row below the column names."
         raise CaseFileError(msg)

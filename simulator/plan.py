@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from simulator import find
-from simulator.cases import read_cases, select
+from simulator.cases import cases_of_worksheet, read_cases, select
 from simulator.errors import InputError
 from simulator.settings import Settings
-from simulator.types import Case, Conversation, Persona
+from simulator.types import Case, Conversation, Language, Persona
 
 # Without --persona, one of these per question, as in the article this follows.
 USUAL_PERSONAS = ("angry", "calm", "beginner")
@@ -38,15 +38,27 @@ def _personas(names: Iterable[str]) -> list[Persona]:
 
 def _cases(settings: Settings) -> Sequence[Case]:
     bundled = settings.cases is None
-    files = BUNDLED if bundled else (Path(str(settings.cases)),)
     fixed = settings.language if settings.language in ("ja", "en") else None
     language = settings.language or ("ja" if bundled else "all")
-    found = [case for path in files for case in read_cases(path, None if bundled else fixed)]
+    if settings.cases is None:
+        found = [case for path in BUNDLED for case in read_cases(path)]
+    else:
+        found = list(_named_cases(settings.cases, fixed))
     cases = select(found, language, settings.limit)
     if not cases:
         msg = f"none of the {len(found)} questions is in '{settings.language}': leave out --language."
         raise InputError(msg)
     return cases
+
+
+def _named_cases(name: str, language: Language | None) -> Sequence[Case]:
+    """The questions of a file, or of the Google Sheet in `sheet:KEY#worksheet`."""
+    if not name.startswith("sheet:"):
+        return read_cases(Path(name), language)
+    from simulator.reports.sheets import worksheet_values  # gspread: only where a sheet is named
+
+    title, cells = worksheet_values(name)
+    return cases_of_worksheet(name.partition("#")[0], title, cells, language)
 
 
 def _conversations(

@@ -32,7 +32,9 @@ class Settings(BaseModel):
         "Default: for each question one of angry, calm and beginner, by lot.",
     )
     cases: str | None = Field(
-        None, description="Your questions (CSV or JSONL, also .gz). Default: the bundled ones."
+        None,
+        description="Your questions: CSV, JSONL, YAML, Excel (also .gz), or sheet:KEY#worksheet. "
+        "Default: the bundled ones.",
     )
     limit: Positive | None = Field(None, description="Only the first N questions.")
     adapter: str = Field(

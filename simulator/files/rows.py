@@ -17,7 +17,7 @@ YAML = frozenset({".yaml", ".yml"})
 WORKBOOKS = frozenset({".xlsx", ".xlsm"})
 ACCEPTED = "CSV, TSV, JSONL, JSON, YAML or Excel (.xlsx), each also as .gz"
 
-_ELSEWHERE = re.compile(r"(sheet|https?):", re.IGNORECASE)
+_ELSEWHERE = re.compile(r"https?:", re.IGNORECASE)
 _OLD_WORKBOOK = ".xls"
 # `questions.xlsx#料金` names a worksheet; a worksheet's own name holds no slash.
 _SHEET = re.compile(r"(.+\.xls[xm](?:\.gz)?)#([^/]+)", re.IGNORECASE)
@@ -54,7 +54,7 @@ def split_sheet(path: Path) -> tuple[Path, str]:
 def _unknown_kind(path: Path, suffix: str) -> CaseFileError:
     name = printable(str(path))
     if _ELSEWHERE.match(name):
-        what = f"not a file here; download it (a Google Sheet as .xlsx or .csv). Read are {ACCEPTED}"
+        what = f"not a file here; download it. A Google Sheet is written sheet:KEY#worksheet. Read are {ACCEPTED}"
     elif suffix == _OLD_WORKBOOK:
         what = "an old Excel file; open it in Excel and save it as .xlsx"
     else:

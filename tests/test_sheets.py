@@ -1,0 +1,95 @@
+"""Questions from a Google Sheet: the real gspread, over HTTP, against a local Sheets endpoint."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from simulator.errors import InputError
+from simulator.plan import read_plan
+from simulator.reports.sheets import worksheet_values
+from simulator.settings import Settings
+from tests.servers.loopback import on_thread
+from tests.servers.sheets import SheetsServer
+
+TABLE = [
+    ["みんなの質問", "", ""],
+    ["ID", "質問", "正解"],
+    ["001", "送料はいくらですか", "550円です。"],
+    ["", "", ""],
+    ["002", "=返品できますか", "14日以内です。"],
+]
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[SheetsServer]:
+    with on_thread(SheetsServer({"KEY-1_a": {"テスト質問": TABLE, "メモ": [["x"]]}})) as running:
+        monkeypatch.setenv("REHEARSAL_SHEETS_URL", running.url)
+        yield running
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "sheet:KEY-1_a",
+        "sheet:KEY-1_a#テスト質問",
+        "sheet:https://docs.google.com/spreadsheets/d/KEY-1_a/edit#gid=0",
+        "sheet:https://docs.google.com/spreadsheets/d/KEY-1_a/edit?usp=sharing",
+    ],
+)
+def test_a_sheet_is_a_question_file(server: SheetsServer, address: str) -> None:
+    """Title rows are passed over, ids stay text, formulas of old are text, blank rows are none."""
+    plan, _ = read_plan(Settings(cases=address, persona=("calm",)))
+
+    assert [c.case.id for c in plan] == ["001", "002"]
+    assert plan[1].case.question == "=返品できますか"
+    assert plan[0].case.references == (("550円です。",),)
+    assert len(server.requests) <= 3
+
+
+@pytest.mark.parametrize(
+    ("address", "what"),
+    [
+        ("sheet:KEY-1_a#なし", "no worksheet なし"),
+        ("sheet:other", "no such sheet"),
+        ("sheet:", "write sheet:KEY#worksheet"),
+        ("sheet:KEY-1_a#メモ", "question"),
+    ],
+)
+def test_a_wrong_address_is_one_line(server: SheetsServer, address: str, what: str) -> None:
+    """It says what to look for in the browser."""
+    with pytest.raises(InputError, match=what):
+        read_plan(Settings(cases=address))
+
+
+@pytest.mark.parametrize("status", [403, 400])
+def test_a_refusal_is_not_tried_again(server: SheetsServer, status: int) -> None:
+    """An unshared sheet says what to click."""
+    server.refusals = [status]
+
+    with pytest.raises(InputError, match="Share" if status == 403 else "answered 400"):
+        worksheet_values("sheet:KEY-1_a")
+    assert len(server.requests) == 1
+
+
+def test_a_busy_google_is_waited_for(server: SheetsServer) -> None:
+    """429 with Retry-After is tried again."""
+    server.refusals = [429, 429]
+
+    assert worksheet_values("sheet:KEY-1_a")[0] == "テスト質問"
+
+
+def test_only_this_machine_stands_in_for_google(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another host would be given the team's questions."""
+    monkeypatch.setenv("REHEARSAL_SHEETS_URL", "http://example.com")
+
+    with pytest.raises(InputError, match="only an address of this machine"):
+        worksheet_values("sheet:k")
+
+
+def test_missing_credentials_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The line says which variable to set, and no secret of it."""
+    monkeypatch.setenv("REHEARSAL_GOOGLE_CREDENTIALS", '{"type": "service_account", "private_key": "hush"}')
+
+    with pytest.raises(InputError, match="GOOGLE_APPLICATION_CREDENTIALS") as error:
+        worksheet_values("sheet:k")
+    assert "hush" not in str(error.value)
