@@ -313,10 +313,6 @@ def test_mistakes_in_json(tmp_path: Path, columns: dict[str, Any], message: str)
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        (
-            "sheet:KEY#worksheet",
-            "not a file here; download it (a Google Sheet as .xlsx or .csv). Read are CSV",
-        ),
         ("https://docs.google.com/spreadsheets/d/KEY", "not a file here; download it"),
         ("cases.xls", "an old Excel file; open it in Excel and save it as .xlsx"),
         (
