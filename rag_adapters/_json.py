@@ -2,14 +2,15 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from string import Template
 from typing import Any
 
 from simulator import InputError, RagFailure
 
-_STEP = re.compile(r"\[(\*|\d+)\]|\.?([^.\[\]]+)")
+_STEP = re.compile(r"\[(\*|-?\d+)\]|\.?([^.\[\]]+)")
+_PLACE = re.compile(r"-?\d+", re.ASCII)
 _ALONE = re.compile(r"\$\{?([a-z]+)\}?")
 
 
@@ -43,6 +44,15 @@ def texts_in(value: Any) -> Iterator[str]:
             yield from texts_in(each)
 
 
+def filtered(value: Any, change: Callable[[str], str]) -> Any:
+    """A JSON value with every text in it changed; tuples count as lists, names of fields stay."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, dict):
+        return {key: filtered(each, change) for key, each in value.items()}
+    return [filtered(each, change) for each in value] if isinstance(value, (list, tuple)) else value
+
+
 def variables_in(name: str, value: Any) -> set[str]:
     """The `$variables` that a setting uses; raises InputError for a lone dollar."""
     templates = [Template(text) for text in texts_in(value)]
@@ -52,32 +62,43 @@ def variables_in(name: str, value: Any) -> set[str]:
     return {used for template in templates for used in template.get_identifiers()}
 
 
-def filled(value: Any, texts: Mapping[str, str], lists: Mapping[str, list[Any]]) -> Any:
+def filled(
+    value: Any,
+    texts: Mapping[str, str],
+    lists: Mapping[str, list[Any]],
+    absent: Collection[str] = (),
+) -> Any:
     """A parsed template with its variables filled in, so that no quotation mark can break it.
 
     A text that is nothing but a variable of `lists` becomes that list; within a list, its entries.
+    A field that is nothing but a variable of `absent` is left out.
     """
     if isinstance(value, str):
-        alone = _list_named(value, lists)
-        return Template(value).substitute(texts) if alone is None else alone
+        named = lists.get(_alone(value))
+        return Template(value).substitute(texts) if named is None else named
     if isinstance(value, dict):
-        return {key: filled(each, texts, lists) for key, each in value.items()}
+        there = {key: each for key, each in value.items() if _alone(each) not in absent}
+        return {key: filled(each, texts, lists, absent) for key, each in there.items()}
     if not isinstance(value, list):
         return value
     entries: list[Any] = []
     for each in value:
-        alone = _list_named(each, lists)
-        entries += [filled(each, texts, lists)] if alone is None else alone
+        named = lists.get(_alone(each))
+        entries += [filled(each, texts, lists, absent)] if named is None else named
     return entries
 
 
-def _list_named(value: Any, lists: Mapping[str, list[Any]]) -> list[Any] | None:
-    alone = _ALONE.fullmatch(value.strip()) if isinstance(value, str) else None
-    return lists.get(alone[1]) if alone else None
+def _alone(value: Any) -> str:
+    """The variable that a text is nothing but; "" when it is more, or no text."""
+    found = _ALONE.fullmatch(value.strip()) if isinstance(value, str) else None
+    return found[1] if found else ""
 
 
 class JsonPath:
-    """`data.reply`, `choices.0.message.content`, `sources[*].text`; `$` alone is the whole reply."""
+    """`data.reply`, `choices.0.message.content`, `sources[*].text`; `$` alone is the whole reply.
+
+    Places in a list count from 0, or from its end: `messages[-1].content`.
+    """
 
     def __init__(self, name: str, text: str) -> None:
         """Raises InputError when `text` is no path."""
@@ -101,6 +122,32 @@ class JsonPath:
             return default
 
 
+class Condition:
+    """`status=completed|done`: a path has one of these values. `result` alone: it has any at all."""
+
+    def __init__(self, name: str, text: str) -> None:
+        """Raises InputError when `text` does not begin with a path."""
+        path, equals, values = text.partition("=")
+        self.text = text
+        self.path = JsonPath(name, path.strip())
+        self.values = frozenset(each.strip() for each in values.split("|")) if equals else None
+
+    def of(self, reply: Any) -> str | None:
+        """What stands at the path, as a text; None when nothing does."""
+        found = self.path.within(reply)
+        return found if found is None or isinstance(found, str) else as_json(found)
+
+    def holds(self, reply: Any) -> bool:
+        """Whether the reply meets it."""
+        found = self.of(reply)
+        return found in self.values if self.values is not None else found not in (None, "", "false")
+
+
+def as_json(value: Any) -> str:
+    """A value as JSON, Japanese unescaped."""
+    return json.dumps(value, ensure_ascii=False)
+
+
 def _follow(value: Any, steps: tuple[str, ...], place: str) -> Any:
     if not steps:
         return value
@@ -110,7 +157,7 @@ def _follow(value: Any, steps: tuple[str, ...], place: str) -> Any:
         return _each(value, rest, here)
     if isinstance(value, dict) and step in value:
         return _follow(value[step], rest, here)
-    if isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+    if isinstance(value, list) and _PLACE.fullmatch(step) and -len(value) <= int(step) < len(value):
         return _follow(value[int(step)], rest, here)
     raise _missing(value, step, place)
 

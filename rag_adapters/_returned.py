@@ -1,4 +1,4 @@
-"""What a user's function returned, whatever its shape, as an answer with its passages."""
+"""What a bot in Python returned, whatever its shape, as an answer with its passages."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -28,8 +28,8 @@ def answer_of(result: Any) -> Answer:
     if isinstance(result, tuple) and len(result) == 3:
         return Answer(text=last_said(result[1]), passages=passages_of(result[2]))
     if isinstance(result, tuple) and len(result) == 2:
-        return Answer(text=_text(result[0]), passages=passages_of(result[1]))
-    return Answer(text=_text(result))
+        return Answer(text=text_of(result[0]), passages=passages_of(result[1]))
+    return Answer(text=text_of(result))
 
 
 def last_said(history: Any) -> str:
@@ -38,37 +38,45 @@ def last_said(history: Any) -> str:
     for entry in reversed(entries):
         said = _said(entry)
         if said is not None:
-            return _text(said)
+            return text_of(said)
     raise RagFailure("empty", "the returned history has no entry of the assistant")
 
 
 def _said(entry: Any) -> Any:
     """What the assistant says in this entry, "" when that is nothing; None when the entry is another's."""
     if isinstance(entry, Mapping):
-        role, said = entry.get("role"), entry.get("content")
+        role, said = entry.get("role", entry.get("type")), entry.get("content")
     elif isinstance(entry, (tuple, list)) and len(entry) == 2:
         # ("assistant", text) names who speaks; (question, answer) is a whole exchange.
         role, said = entry if entry[0] in _SPEAKERS else ("assistant", entry[1])
     else:
         role, said = getattr(entry, "role", getattr(entry, "type", None)), getattr(entry, "content", None)
-    return ("" if said is None else said) if role in _ASSISTANT else None
+    return ("" if said is None else joined(said)) if role in _ASSISTANT else None
 
 
 def _from_mapping(result: Mapping[Any, Any]) -> Answer:
     key = next((key for key in ANSWER_KEYS if key in result), None)
     if key is None:
         there = kind(dict(result))
-        raise RagFailure("malformed", f"the function's mapping needs the key 'answer', but it {there}")
+        raise RagFailure("malformed", f"the bot's mapping needs the key 'answer', but it {there}")
     passages = next((result[name] for name in PASSAGE_KEYS if result.get(name) is not None), None)
-    return Answer(text=_text(result[key]), passages=passages_of(passages))
+    return Answer(text=text_of(result[key]), passages=passages_of(passages))
 
 
-def _text(value: Any) -> str:
-    """A text, or a message object's own text."""
-    content = getattr(value, "content", value)
+def text_of(value: Any) -> str:
+    """A text, or a message object's own."""
+    content = joined(value.content) if hasattr(value, "content") else value
     if content is None:
-        raise RagFailure("empty", "the function returned None in place of an answer")
+        raise RagFailure("empty", "the bot returned None in place of an answer")
     if not isinstance(content, str):
         told = "return a text, (text, passages) or {'answer': ..., 'passages': ...}"
-        raise RagFailure("malformed", f"the function answered with {type(value).__name__}; {told}")
+        raise RagFailure("malformed", f"the bot answered with {type(value).__name__}; {told}")
     return content
+
+
+def joined(content: Any) -> Any:
+    """The texts of a message in parts together; anything else as it is."""
+    if not isinstance(content, list):
+        return content
+    parts = [part.get("text") if isinstance(part, Mapping) else part for part in content]
+    return "".join(part for part in parts if isinstance(part, str))

@@ -7,6 +7,7 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
 
+from rag_adapters._limits import limited
 from simulator import Answer, Chat, InputError, Passage, Query, Rag, read_knowledge
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ _LEAST_COVERAGE = {"ja": 0.08, "en": 0.2}
 _ENDS = ("。", "！", "？", ".", "!", "?", "：", ":")
 
 
+@limited
 def connect(*, knowledge: str = "", top: int = 4, chat: Chat | None = None) -> Rag:
     """The bot over the texts in `knowledge` (a folder or file; the bundled ones when empty).
 

@@ -8,7 +8,7 @@ from simulator import Passage, RagFailure
 
 _TEXT = ("text", "page_content", "content", "passage", "chunk", "document")
 _ID = ("id", "doc_id", "document_id", "source", "url", "filepath", "title", "chunk_id")
-_SOURCE = ("source", "url", "filepath", "title")
+_SOURCE = ("source", "url", "filepath", "title", "document_name")
 _SCORE = ("score", "relevance_score", "similarity")
 
 

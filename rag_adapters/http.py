@@ -1,269 +1,170 @@
-"""Any bot behind a JSON endpoint: --set url=... --set answer=data.reply."""
+"""Any bot behind a JSON endpoint: --set url=... --set answer=data.reply, or --set template=dify."""
 
-import json
-import os
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from string import Template
-from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, urlsplit
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
-from rag_adapters._json import JsonPath, filled, kind, parsed, variables_in
-from rag_adapters.documents import passages_of
-from simulator import Answer, InputError, Message, Passage, Query, RagFailure
+from pydantic import BaseModel
 
-if TYPE_CHECKING:
-    from aiohttp import ClientError, ClientResponse, ClientSession
+from rag_adapters._auth import Credentials, token_request
+from rag_adapters._environment import Environment
+from rag_adapters._json import Condition, JsonPath, filtered, variables_in
+from rag_adapters._limits import limited
+from rag_adapters._options import HttpSettings, http_settings
+from rag_adapters._poll import Polling
+from rag_adapters._reply import ReplyPaths
+from rag_adapters._request import OF_THE_DIALOGUE, RequestTemplate, checked_address, headers_of
+from rag_adapters._sse import Streaming
+from rag_adapters._wire import Route, Wire
+from simulator import Answer, InputError, Query, RagFailure
 
-METHODS = ("POST", "PUT", "PATCH", "GET")
-OF_THE_DIALOGUE = ("question", "session", "history", "language")
-
-# A semicolon parts two headers only where a name and a colon follow: cookies have semicolons too.
-_NEXT_HEADER = re.compile(r";\s*(?=[\w-]+\s*:)|\n")
-_HEADER_NAME = re.compile(r"[!#$%&'*+.^`|~\w-]+", re.ASCII)
-# Shorter values are words that may well be meant when a bot says them.
-_SHORTEST_SECRET = 6
-_SHOWN_OF_A_BODY = 200
+V = TypeVar("V", bound=BaseModel)
+Fetch = Callable[[Wire, dict[str, Any]], Awaitable[list[Any]]]
+_OF_THE_TOKEN = ("token_url", "client_id", "client_secret", "scope", "audience", "token_auth")
+_WITH_VARIABLES = ("url", "poll", "proxy", *_OF_THE_TOKEN)
 
 
+@limited
 def connect(
     *,
     url: str,
-    answer: str,
-    request: str = '{"message": "$question", "session": "$session"}',
-    passages: str = "",
-    passage_text: str = "text",
-    passage_id: str = "id",
-    headers: str = "",
-    method: str = "POST",
+    template: str = "",
+    answer: str | None = None,
+    request: str | None = None,
+    passages: str | None = None,
+    passage_text: str | None = None,
+    passage_id: str | None = None,
+    headers: str | None = None,
+    method: str | None = None,
+    conversation: str | None = None,
+    stream: str | None = None,
+    until: str | None = None,
+    restart: str | None = None,
+    poll: str | None = None,
+    job: str | None = None,
+    interval: float | None = None,
+    token_url: str | None = None,
+    client_id: str | None = None,
+    client_secret: str | None = None,
+    scope: str | None = None,
+    audience: str | None = None,
+    token_auth: str | None = None,
+    proxy: str | None = None,
+    ca: str | None = None,
 ) -> "HttpBot":
     """The bot at `url`; `request` is what it is sent, `answer` the path to its words in the reply.
 
-    `$question`, `$session`, `$history` and `$language` are the dialogue's; any other variable is read
-    from the environment.
+    What is not given comes from `template`, else from the defaults of HttpSettings. `$question`,
+    `$session`, `$history`, `$language` and `$conversation` are the dialogue's; any other variable is
+    read from the environment.
     """
-    body, head = parsed("request", request), headers_of(headers)
-    used = {
-        name: variables_in(name, part) for name, part in (("request", body), ("url", url), ("headers", head))
-    }
-    if "question" not in used["request"] | used["url"]:
+    given = {name: value for name, value in locals().items() if value is not None}
+    return bot_of(http_settings(given.pop("template"), given))
+
+
+def bot_of(settings: HttpSettings) -> "HttpBot":
+    """The bot that these settings describe; raises InputError for what could not work."""
+    body, head = settings.body, headers_of(settings.headers)
+    environment = _environment(settings, body, head)
+    asking = RequestTemplate(settings.method.upper(), settings.url, body, head, environment)
+    asking.check()
+    route = Route.of(settings.proxy, settings.ca, environment)
+    wire = Wire(asking.host, route, environment, _credentials(settings, head, environment))
+    return HttpBot(asking, _paths(settings), wire, _fetching(settings, asking))
+
+
+def _environment(settings: HttpSettings, body: Any, head: dict[str, str]) -> Environment:
+    """The variables of all settings, each found before the start."""
+    used = {name: variables_in(name, getattr(settings, name)) for name in _WITH_VARIABLES}
+    used |= {"request": variables_in("request", body), "headers": variables_in("headers", head)}
+    told = used["request"] | used["url"]
+    if "question" not in told:
         msg = "request has no $question. In a shell, use single quotes around it, or request=@file.json."
         raise InputError(msg)
-    environment = _environment(set.union(*used.values()))
-    asking = RequestTemplate(method.upper(), url, body, head, environment)
-    asking.check()
-    sources = JsonPath("passages", passages) if passages else None
-    text, name = JsonPath("passage_text", passage_text), JsonPath("passage_id", passage_id)
-    return HttpBot(asking, ReplyPaths(JsonPath("answer", answer), sources, text, name))
-
-
-def headers_of(text: str) -> dict[str, str]:
-    """`Name: value; Other-Name: value` as a mapping."""
-    found = {}
-    for line in filter(None, (part.strip() for part in _NEXT_HEADER.split(text))):
-        name, colon, value = line.partition(":")
-        if not colon or not _HEADER_NAME.fullmatch(name.strip()):
-            msg = "headers: write 'Name: value; Other-Name: value', secrets as ${VARIABLE}."
+    if "conversation" in told and not settings.conversation:
+        msg = "$conversation is used: say where the reply names it, as in conversation=conversation_id."
+        raise InputError(msg)
+    if settings.poll and "job" not in used["poll"]:
+        msg = "poll has no $job: write it like $url/$job, in a shell in single quotes."
+        raise InputError(msg)
+    used["poll"] -= {"job", "url"}
+    for name in (*_OF_THE_TOKEN, "poll", "proxy"):
+        if of_the_dialogue := sorted(used[name].intersection(OF_THE_DIALOGUE)):
+            msg = f"{name} cannot use ${of_the_dialogue[0]}: it is the same for all customers."
             raise InputError(msg)
-        found[name.strip()] = value.strip()
-    return found
+    return Environment.of(set.union(*used.values()), OF_THE_DIALOGUE)
 
 
-def _environment(used: set[str]) -> dict[str, str]:
-    names = used - set(OF_THE_DIALOGUE)
-    for name in sorted(names):
-        if name not in os.environ:
-            filled_in = ", ".join(f"${each}" for each in OF_THE_DIALOGUE)
-            msg = f"${name} is not set in the environment, and the dialogue fills only {filled_in}."
-            raise InputError(msg)
-    return {name: os.environ[name].strip() for name in names}
+def _credentials(
+    settings: HttpSettings, head: dict[str, str], environment: Environment
+) -> Credentials | None:
+    if not settings.token_url:
+        return None
+    if "authorization" in map(str.lower, head):
+        msg = "headers has an Authorization, and token_url gives one too: leave one of them out."
+        raise InputError(msg)
+    return Credentials(token_request(settings.model_dump(include=set(_OF_THE_TOKEN)), environment))
 
 
-@dataclass(frozen=True)
-class RequestTemplate:
-    """What the bot is sent; knows which of it is secret."""
-
-    method: str
-    url: str
-    body: Any
-    headers: Mapping[str, str]
-    environment: Mapping[str, str] = field(repr=False)
-
-    def check(self) -> None:
-        """Raises InputError for what no question could be sent with."""
-        if self.method not in METHODS:
-            msg = f"method={self.method}: use one of {', '.join(METHODS)}."
-            raise InputError(msg)
-        if self.method == "GET" and not isinstance(self.body, dict):
-            msg = "request must be an object with method=GET: its fields become the query of the address."
-            raise InputError(msg)
-        address = urlsplit(self.address(Query(text="-")))
-        if address.scheme not in ("http", "https") or not address.hostname:
-            msg = "url: must begin with http:// or https:// and name a host."
-            raise InputError(msg)
-        if not all(map(str.isprintable, self._header_values(Query(text="-")).values())):
-            msg = "headers: a value from the environment has line breaks or control codes."
-            raise InputError(msg)
-
-    @property
-    def host(self) -> str:
-        """Host and port: all of the address that messages show, for the rest may hold a key."""
-        return urlsplit(self.address(Query(text="-"))).netloc.rpartition("@")[2]
-
-    def address(self, query: Query) -> str:
-        """The address for this query; what comes from the dialogue is percent-encoded."""
-        told = {name: quote(text, safe="") for name, text in self._texts(query).items()}
-        try:
-            address = Template(self.url).substitute({**told, **self.environment})
-            _ = urlsplit(address).port  # brackets and port are only looked at when asked for
-        except ValueError as error:
-            msg = f"url: {error}."
-            raise InputError(msg) from None
-        return address
-
-    def arguments(self, query: Query) -> dict[str, Any]:
-        """The request for this query, as arguments of aiohttp's `request`."""
-        body = filled(self.body, self._texts(query), {"history": _plain(query.history)})
-        sent: dict[str, Any] = {"method": self.method, "url": self.address(query), "allow_redirects": False}
-        headers = {"Accept": "application/json", **self._header_values(query)}
-        if self.method == "GET":
-            params = {key: each if isinstance(each, str) else _as_json(each) for key, each in body.items()}
-            return {**sent, "params": params, "headers": headers}
-        data = _as_json(body).encode("utf-8", "replace")
-        return {**sent, "data": data, "headers": {"Content-Type": "application/json", **headers}}
-
-    def masked(self, text: str) -> str:
-        """A text without the values that came from the environment."""
-        for value in self.environment.values():
-            if len(value) >= _SHORTEST_SECRET:
-                text = text.replace(value, "***")
-        return text
-
-    def _header_values(self, query: Query) -> dict[str, str]:
-        told = {"session": query.session, "language": query.language}
-        try:
-            return {
-                name: Template(text).substitute({**self.environment, **told})
-                for name, text in self.headers.items()
-            }
-        except KeyError as error:
-            msg = f"headers may use $session and $language, not ${error.args[0]}."
-            raise InputError(msg) from None
-
-    def _texts(self, query: Query) -> dict[str, str]:
-        told = {"question": query.text, "session": query.session, "language": query.language}
-        return {**self.environment, **told, "history": _as_json(_plain(query.history))}
+def _paths(settings: HttpSettings) -> ReplyPaths:
+    return ReplyPaths(
+        JsonPath("answer", settings.answer),
+        JsonPath("passages", settings.passages) if settings.passages else None,
+        JsonPath("passage_text", settings.passage_text),
+        JsonPath("passage_id", settings.passage_id),
+        JsonPath("conversation", settings.conversation) if settings.conversation else None,
+        Condition("restart", settings.restart) if settings.restart else None,
+    )
 
 
-@dataclass(frozen=True)
-class ReplyPaths:
-    """Where a reply has the bot's words and the passages they rest on."""
+def _fetching(settings: HttpSettings, asking: RequestTemplate) -> Fetch:
+    """How a reply is got: as it is, piece by piece, or by asking after a job."""
+    until = Condition("until", settings.until) if settings.until else None
+    if settings.poll:
+        # Without a condition the job is done when its answer is there.
+        done, job = until or Condition("until", settings.answer), JsonPath("job", settings.job)
+        polling = Polling(settings.poll, job, done, settings.interval, asking.environment)
+        checked_address("poll", polling.place(asking.address(Query(text="-")), "-"))
+        return polling.replies
+    return Streaming(settings.stream, until).replies if settings.stream else _at_once
 
-    answer: JsonPath
-    passages: JsonPath | None
-    passage_text: JsonPath
-    passage_id: JsonPath
 
-    def read(self, reply: Any) -> Answer:
-        """The answer in a parsed reply; raises RagFailure when there is none."""
-        return Answer(text=self._text(self.answer.of(reply)), passages=self._passages(reply))
-
-    def _text(self, value: Any) -> str:
-        if isinstance(value, list) and value and all(isinstance(part, str) for part in value):
-            return "\n".join(value)
-        if value is None or value in ("", []):
-            raise RagFailure("empty", f"the bot's answer at {self.answer.text} is empty")
-        if isinstance(value, (dict, list)):
-            raise RagFailure("malformed", f"what stands at {self.answer.text} is no text: it {kind(value)}")
-        return value if isinstance(value, str) else _as_json(value)
-
-    def _passages(self, reply: Any) -> tuple[Passage, ...]:
-        """Not every answer has passages: a path that leads nowhere means none."""
-        found = self.passages.within(reply) if self.passages else None
-        if isinstance(found, dict):
-            found = [found]
-        return passages_of([self._document(each) for each in found] if isinstance(found, list) else found)
-
-    def _document(self, entry: Any) -> Any:
-        if not isinstance(entry, dict):
-            return entry
-        own = {"text": self.passage_text.within(entry), "id": self.passage_id.within(entry)}
-        return {**entry, **{key: value for key, value in own.items() if value is not None}}
+async def _at_once(wire: Wire, arguments: dict[str, Any]) -> list[Any]:
+    return [await wire.json(arguments)]
 
 
 class HttpBot:
-    """A bot behind an endpoint; keeps one pool of connections, made when it is first asked."""
+    """A bot behind an endpoint; remembers what the bot calls each conversation."""
 
-    def __init__(self, asking: RequestTemplate, paths: ReplyPaths) -> None:
-        self.asking, self.paths = asking, paths
-        self._session: ClientSession | None = None
+    def __init__(self, asking: RequestTemplate, paths: ReplyPaths, wire: Wire, fetch: Fetch) -> None:
+        self.asking, self.paths, self.wire, self.fetch = asking, paths, wire, fetch
+        self._conversations: dict[str, str] = {}
 
     async def __call__(self, query: Query) -> Answer:
         """The bot's answer; raises RagFailure for everything that is none."""
-        from aiohttp import ClientError  # listing adapters does not wait for it
-
         try:
-            async with self._connections().request(**self.asking.arguments(query)) as response:
-                return self.paths.read(await self._reply(response))
-        except ClientError as error:
-            raise self._failure(error) from None
+            answer = await self._asked(query)
+        except RagFailure as error:
+            error.failure = masked(error.failure, self.asking.environment)
+            error.args = (error.failure.message,)
+            raise
+        return masked(answer, self.asking.environment)
 
     async def aclose(self) -> None:
         """Closes the connections."""
-        if self._session is not None:
-            await self._session.close()
+        await self.wire.aclose()
 
-    def _connections(self) -> "ClientSession":
-        import aiohttp
-
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                # Many servers hang up after 5 idle seconds; a request sent just then would be lost.
-                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=3),
-                # One customer's cookies must not reach another; sessions are told apart by $session.
-                cookie_jar=aiohttp.DummyCookieJar(),
-                # How long to wait is the rehearsal's --timeout.
-                timeout=aiohttp.ClientTimeout(total=None),
-                trust_env=self.asking.host.partition(":")[0] not in ("localhost", "127.0.0.1"),
-            )
-        return self._session
-
-    async def _reply(self, response: "ClientResponse") -> Any:
-        text = self.asking.masked(await response.text(errors="replace"))
-        if response.status >= 400:
-            failed = "denied" if response.status in (401, 403) else "error"
-            raise RagFailure(failed, f"HTTP {response.status}: {_shortened(text)}".rstrip(": "))
-        if response.status >= 300:
-            where = self.asking.masked(response.headers.get("Location", "")).partition("?")[0]
-            raise RagFailure(
-                "error", f"HTTP {response.status}: the bot has moved; set url to {_shortened(where)}"
-            )
-        try:
-            return json.loads(text.removeprefix("\ufeff"))
-        except (ValueError, RecursionError):
-            shown = f"{response.content_type}: {_shortened(text)}" if text.strip() else "an empty body"
-            raise RagFailure("malformed", f"the reply is not JSON but {shown}") from None
-
-    def _failure(self, error: "ClientError") -> RagFailure:
-        from aiohttp import ClientConnectorError
-
-        cause = getattr(error, "os_error", None) or getattr(error, "certificate_error", None) or error
-        reason = _shortened(
-            self.asking.masked(getattr(cause, "strerror", None) or f"{type(cause).__name__} {cause}")
-        )
-        if isinstance(error, ClientConnectorError):
-            return RagFailure("unreachable", f"cannot connect to {self.asking.host}: {reason}")
-        return RagFailure("error", f"{self.asking.host} broke off: {reason}")
+    async def _asked(self, query: Query) -> Answer:
+        known = self._conversations.get(query.session, "") if query.history else ""
+        replies = await self.fetch(self.wire, self.asking.arguments(query, known))
+        if named := self.paths.conversation_in(replies):
+            self._conversations[query.session] = named
+        return self.paths.read(replies)
 
 
-def _plain(history: tuple[Message, ...]) -> list[dict[str, str]]:
-    return [message.model_dump() for message in history]
+def masked(value: V, environment: Environment) -> V:
+    """A value without what came from the environment, in whichever of its texts the bot repeats it.
 
-
-def _as_json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _shortened(text: str) -> str:
-    return " ".join(text.split())[:_SHOWN_OF_A_BODY]
+    Only here, at the end: a secret that was streamed in pieces is whole now, and names of jobs and
+    conversations had to stay as they are.
+    """
+    return type(value).model_validate(filtered(value.model_dump(), environment.masked))

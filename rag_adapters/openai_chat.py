@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from rag_adapters._json import JsonPath, kind, parsed, setting
+from rag_adapters._limits import Transient, limited
+from rag_adapters._wire import refusal
 from rag_adapters.documents import passages_of
 from simulator import Answer, InputError, Passage, Query, RagFailure, Usage
 
@@ -20,6 +22,7 @@ _CITATIONS = tuple(JsonPath("", path) for path in ("context.citations", "citatio
 _CHOICE = JsonPath("", "choices.0")
 
 
+@limited
 def connect(
     *,
     url: str = "",
@@ -123,12 +126,12 @@ class ChatBot:
         if isinstance(error, APIConnectionError):
             # A refused connection arrives as a time-out; there is no other, for none is set.
             cause = error.__cause__ or error
-            lost = "unreachable" if type(cause).__name__.startswith("Connect") else "error"
-            host = urlsplit(self.url).netloc.rpartition("@")[2] or "OpenAI"
-            return RagFailure(lost, f"{host}: {self._shown(str(cause))}")
+            said = f"{urlsplit(self.url).netloc.rpartition('@')[2] or 'OpenAI'}: {self._shown(str(cause))}"
+            lost = type(cause).__name__.startswith("Connect")
+            return Transient("unreachable", said) if lost else RagFailure("error", said)
         if isinstance(error, APIStatusError):
-            refused = "denied" if error.status_code in (401, 403) else "error"
-            return RagFailure(refused, f"HTTP {error.status_code}: {self._shown(_reason(error))}")
+            asked_for = error.response.headers.get("retry-after")
+            return refusal(error.status_code, self._shown(_reason(error)), asked_for)
         return RagFailure("error", self._shown(str(error)))
 
     def _shown(self, text: str) -> str:

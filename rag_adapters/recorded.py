@@ -1,27 +1,57 @@
-"""Answers recorded before: each question's own answer and contexts, no bot at all."""
+"""Answers recorded before: each question's own answers and contexts, no bot at all."""
 
+from difflib import SequenceMatcher
+
+from rag_adapters._limits import limited
 from rag_adapters.documents import passages_of
 from simulator import Answer, Case, InputError, Message, Query, Rag, RagFailure
 
+# A line that is less like the log's than this (0..1) is another one; typing slips stay far above it.
+_LEAST_LIKENESS = 0.6
 
+
+@limited
 def connect(*, cases: tuple[Case, ...]) -> Rag:
-    """The recorded answers of these cases, each on the customer's first turn."""
+    """The recorded answers of these cases: of a whole dialogue turn by turn, else of the first turn."""
     recorded = {case.id: case for case in cases}
-    if cases and all(case.answer is None for case in cases):
+    if cases and not any(map(answers_of, cases)):
         msg = "none of the questions has a recorded answer. Add a column 'answer' to the file."
         raise InputError(msg)
 
     def answer(query: Query) -> Answer:
         case = recorded.get(query.case)
-        if case is None or not (case.answer or "").strip():
-            raise RagFailure("empty", f"question {query.case} has no recorded answer")
-        if _asked(query.history) > _asked(case.history):
-            raise RagFailure(
-                "empty", f"question {query.case} has an answer to its first turn only: --turns 1"
-            )
-        return Answer(text=case.answer or "", passages=passages_of(case.contexts))
+        answers = answers_of(case) if case else ()
+        turn = _asked(query.history) - _asked(case.history if case else ())
+        if turn >= len(answers) or not answers[turn].text.strip():
+            raise RagFailure("empty", _not_recorded(query.case, turn, len(answers)))
+        if case and not _is_the_logs(case, turn, query.text):
+            told = f"question {query.case}, turn {turn + 1}: the log has no answer to what is asked here"
+            raise RagFailure("empty", told)
+        return answers[turn]
 
     return answer
+
+
+def answers_of(case: Case) -> tuple[Answer, ...]:
+    """What was answered when the dialogue of a case was logged, else its one answer; empty without either."""
+    if case.recorded:
+        return case.recorded
+    return () if case.answer is None else (Answer(text=case.answer, passages=passages_of(case.contexts)),)
+
+
+def _is_the_logs(case: Case, turn: int, said: str) -> bool:
+    """Whether a customer says what they said in the log; the first line is the case's, however it is put."""
+    if not 0 < turn <= len(case.script):
+        return True
+    return SequenceMatcher(None, case.script[turn - 1], said).ratio() >= _LEAST_LIKENESS
+
+
+def _not_recorded(case: str, turn: int, length: int) -> str:
+    if turn < length or not length:
+        return f"question {case} has no recorded answer" + (f" to turn {turn + 1}" if turn else "")
+    if length == 1:
+        return f"question {case} has an answer to its first turn only: --turns 1"
+    return f"question {case} has answers to its first {length} turns only: --turns {length}"
 
 
 def _asked(history: tuple[Message, ...]) -> int:

@@ -5,15 +5,19 @@ import inspect
 import re
 import shlex
 import sys
+import tomllib
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rag_adapters import function
+from rag_adapters._options import read_template, template_names
 from simulator import Case, Query, find
 from simulator.conversation import as_answer
 from simulator.settings import Settings
+from tests.servers.tls import write_certificate
 
 GUIDES = ("adapters.md", "adapters.ja.md")
 QUESTION = {"adapters.md": "I am going to move", "adapters.ja.md": "引っ越しはいつまでに申し込みますか"}
@@ -80,6 +84,32 @@ def test_every_command_uses_what_there_is(root: Path, guide: str) -> None:
             find.bound_settings(adapter, find.connector(adapter), given, offered)
 
     assert set(find.adapter_names()) <= seen
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_every_http_bot_connects(root: Path, guide: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the variables that the guide exports, and a certificate, nothing is missing or misspelt."""
+    for name in re.findall(r"^\$ export (\w+)=", "".join(blocks(root, guide, "console")), re.MULTILINE):
+        monkeypatch.setenv(name, "secret")
+    write_certificate(Path())[0].rename("company.pem")
+    bots = [tomllib.loads(blocks(root, guide, "toml")[0])["set"]]
+    commanded = [words for words in commands(root, guide) if values(words, "--adapter") == ["http"]]
+    bots += [dict(each.split("=", 1) for each in values(words, "--set")) for words in commanded]
+
+    assert len(bots) == 8
+    for given in bots:
+        rag: Any = asyncio.run(find.connect("http", given, {}))
+        asyncio.run(rag.aclose())
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_every_template_is_described(root: Path, guide: str) -> None:
+    """With the variable that its key is read from."""
+    text = (root / "docs" / guide).read_text(encoding="utf-8")
+    for name in template_names():
+        key = re.findall(r"\$\{(\w+)\}", str(read_template(name).get("headers")))
+        row = next(line for line in text.splitlines() if line.startswith(f"| `{name}` |"))
+        assert row.endswith(f"| `{key[0]}` |" if key else "| |")
 
 
 @pytest.mark.parametrize("guide", GUIDES)

@@ -127,6 +127,8 @@ async def test_query_history_and_prompt_in_history_and_documents_out(
         ("Answer(text='a', seconds=1.5)", Answer(text="a", seconds=1.5)),
         ("AIMessage('a')", Answer(text="a")),
         ("('', [HumanMessage('q'), AIMessage('a')], [])", Answer(text="a")),
+        ("AIMessage([{'type': 'reasoning'}, {'type': 'text', 'text': 'a'}])", Answer(text="a")),
+        ("('', [AIMessage(['a', {'type': 'text', 'text': 'b'}])], [])", Answer(text="ab")),
     ],
 )
 async def test_what_a_function_may_return(returned: str, expected: Answer) -> None:
@@ -244,6 +246,12 @@ def test_a_file_is_loaded_once() -> None:
         ("import sys\nsys.exit(1)", "bot.py:f", "bot.py, line 2: SystemExit: 1"),
         ("class f: ...", "bot.py:f", "bot.py:f is a class, not a function"),
         ("f = 3", "bot.py:f", "bot.py:f is int, not a function"),
+        (
+            "from langchain_core.runnables import RunnableLambda\nf = RunnableLambda(str)",
+            "bot.py:f",
+            "bot.py:f is RunnableLambda, not a function. Wrap it: def answer(question): return ...(question),"
+            " or use --adapter runnable",
+        ),
         ("def f(): ...", "bot.py:f", "bot.py:f: the function takes no parameter"),
         ("def f(question, colour): ...", "bot.py:f", "nothing is known to give to the parameter 'colour'"),
     ],

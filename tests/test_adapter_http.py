@@ -8,7 +8,8 @@ from urllib.parse import quote
 
 import pytest
 
-from rag_adapters.http import HttpBot, connect, headers_of
+from rag_adapters._request import headers_of
+from rag_adapters.http import HttpBot, connect
 from simulator import InputError, Message, Passage, Query, RagFailure
 from tests.servers import bot as bots
 from tests.servers.bot import Asked, BotServer
@@ -124,12 +125,18 @@ async def test_a_bot_that_repeats_its_key_does_not_spread_it(
     """What came from the environment is masked in answers, failures and the adapter's own repr."""
     monkeypatch.setenv("BOT_TOKEN", "sk-very-secret")
     server.behaviour = bots.echoes_headers
-    settings = {"headers": "Authorization: Bearer ${BOT_TOKEN}"}
+    settings: dict[str, Any] = {"headers": "Authorization: Bearer ${BOT_TOKEN}"}
 
     answer = await asked(server, **settings)
     server.behaviour = lambda _: Reply(status=500, body=b"bad key sk-very-secret")
     failed = await failure(server, **settings)
+    server.behaviour = lambda _: {"sk-very-secret": 1}
+    listed = await failure(server, **settings)
+    server.behaviour = lambda _: bots.said("a", "sk-very-secret")
+    cited = await asked(server, passages="data.sources", **settings)
 
+    assert listed == ("malformed", "no 'data' in the reply, which has the keys ***")
+    assert cited.passages[0].text == "***"
     assert json.loads(answer.text)["authorization"] == "Bearer ***"
     assert failed == ("error", "HTTP 500: bad key ***")
     assert "sk-very-secret" not in repr(connect(url=server.url, answer="a", **settings).asking)
@@ -304,7 +311,7 @@ async def test_many_questions_at_once(server: BotServer) -> None:
     ],
 )
 def test_slips_are_found_before_the_start(
-    settings: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch
+    settings: dict[str, Any], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the user can mend is said by `connect`."""
     monkeypatch.setenv("BROKEN", "a\nb")

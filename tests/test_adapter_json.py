@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rag_adapters._json import JsonPath, filled, parsed, setting, variables_in
+from rag_adapters._json import Condition, JsonPath, filled, parsed, setting, variables_in
 from simulator import InputError, RagFailure
 
 REPLY = {
@@ -27,6 +27,8 @@ REPLY = {
         ("data.sources[*].text", ["a", "b"]),
         ("choices[*].message.content", ["yes"]),
         ("0", "zero"),
+        ("data.sources[-2].text", "b"),
+        ("choices.-1.message.content", "yes"),
         ("$", REPLY),
     ],
 )
@@ -41,6 +43,7 @@ def test_a_path_leads_to_its_value(path: str, expected: Any) -> None:
         ("reply", "no 'reply' in the reply, which has the keys data, choices, 0, size, none"),
         ("data.answer", "no 'answer' in data, which has the keys reply, sources"),
         ("choices.1", "no '1' in choices, which is a list of 1"),
+        ("choices[-2]", "no '-2' in choices, which is a list of 1"),
         ("data.reply.text", "no 'text' in data.reply, which is a text"),
         ("size.unit", "no 'unit' in size, which is a number or a truth value"),
         ("none.text", "no 'text' in none, which is null"),
@@ -86,6 +89,36 @@ def test_a_list_takes_the_place_of_its_variable(template: Any, expected: Any) ->
     texts = {"question": "Q", "history": '[{"role": "user"}]'}
 
     assert filled(template, texts, {"history": [{"role": "user"}]}) == expected
+
+
+def test_a_field_that_nothing_fills_is_left_out() -> None:
+    """At any depth, where it is nothing but the variable; within a text the variable is empty."""
+    template = {"id": "$conversation", "a": [{"id": "${conversation}"}], "text": "<$conversation>"}
+
+    assert filled(template, {"conversation": ""}, {}, ["conversation"]) == {"a": [{}], "text": "<>"}
+
+
+@pytest.mark.parametrize(
+    ("condition", "holds"),
+    [
+        ("data.reply=はい", True),
+        ("data.reply = no | はい", True),
+        ("data.reply=no", False),
+        ("data.nothing=", False),
+        ("size=3", True),
+        ("done=true", True),
+        ("open=true", False),
+        ("done", True),
+        ("open", False),
+        ("size", True),
+        ("none", False),
+        ("nothing", False),
+        ("data", True),
+    ],
+)
+def test_a_condition_holds_or_not(condition: str, holds: bool) -> None:
+    """A path has one of the values; without values, it has any but null, false and nothing."""
+    assert Condition("until", condition).holds({**REPLY, "done": True, "open": False}) is holds
 
 
 def test_variables_are_known_before_the_first_request() -> None:

@@ -47,3 +47,48 @@ def test_a_file_without_any_answer_is_refused_before_the_start() -> None:
     """The message says which column is missing."""
     with pytest.raises(InputError, match="column 'answer'"):
         connect(cases=CASES[2:])
+
+
+DIALOGUE = Case(
+    id="c4",
+    question="料金は？",
+    language="ja",
+    history=BEFORE,
+    script=("それは税込の料金ですか？", "本当？", "では？"),
+    recorded=(
+        Answer(text="990円です。", passages=(Passage(id="fees", text="料金表"),)),
+        Answer(text="税込です。"),
+        Answer(text=""),
+    ),
+)
+
+
+def turn(text: str, earlier: int) -> Query:
+    """A question of the dialogue after so many others."""
+    said = (Message(role="user", content="?"), Message(role="assistant", content="!"))
+    return Query(text=text, case="c4", history=(*BEFORE, *said * earlier))
+
+
+def test_a_dialogue_has_an_answer_to_each_turn() -> None:
+    """Each with its own passages; the first question may be put anew, and later ones mistyped."""
+    bot = connect(cases=(DIALOGUE,))
+
+    assert bot(turn("いくら？", 0)) == DIALOGUE.recorded[0]
+    assert bot(turn("それは税込みの料金ですか", 1)) == Answer(text="税込です。")
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        (turn("送料はかかりますか？", 1), "question c4, turn 2: the log has no answer to what is asked here"),
+        (turn("本当？", 2), "question c4 has no recorded answer to turn 3"),
+        (turn("では？", 3), "question c4 has answers to its first 3 turns only: --turns 3"),
+    ],
+)
+def test_a_dialogue_answers_what_was_asked_in_it(query: Query, said: str) -> None:
+    """An answer to something else would be graded as if it had been given."""
+    with pytest.raises(RagFailure) as caught:
+        connect(cases=(DIALOGUE,))(query)
+
+    assert caught.value.failure.kind == "empty"
+    assert caught.value.failure.message == said

@@ -1,0 +1,116 @@
+"""OAuth 2.0 client credentials (RFC 6749, section 4.4): a token is fetched, kept and renewed."""
+
+import asyncio
+import base64
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote_plus
+
+from rag_adapters._environment import Environment
+from rag_adapters._json import kind
+from rag_adapters._request import checked_address, host_of
+from rag_adapters._wire import Wire, refusal
+from simulator import InputError, RagFailure
+
+if TYPE_CHECKING:
+    from aiohttp import ClientSession
+
+# A token is renewed before it runs out on its way to the bot: this share of its life, at most half a minute.
+_MARGIN, _LONGEST_MARGIN = 0.1, 30.0
+
+
+@dataclass(frozen=True)
+class TokenRequest:
+    """What the token endpoint is sent; `in_body` says where the client's name and secret stand."""
+
+    url: str
+    client: str
+    secret: str = field(repr=False)
+    fields: Mapping[str, str]
+    in_body: bool = False
+
+    def arguments(self) -> dict[str, Any]:
+        """The request as arguments of aiohttp's `request`."""
+        form = {"grant_type": "client_credentials", **self.fields}
+        headers = {"Accept": "application/json"}
+        if self.in_body:
+            form |= {"client_id": self.client, "client_secret": self.secret}
+        else:
+            # The standard has both percent-encoded before they are joined.
+            pair = f"{quote_plus(self.client)}:{quote_plus(self.secret)}"
+            headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
+        return {"method": "POST", "url": self.url, "data": form, "headers": headers, "allow_redirects": False}
+
+
+def token_request(given: Mapping[str, str], environment: Environment) -> TokenRequest:
+    """The request that these settings describe; raises InputError for what could not be sent."""
+    if not given["client_id"] or not given["client_secret"]:
+        msg = "token_url needs client_id and client_secret beside it, the secret as ${VARIABLE}."
+        raise InputError(msg)
+    filled = {name: environment.filled(text) for name, text in given.items()}
+    if filled["client_secret"] == given["client_secret"]:
+        msg = "client_secret: write it as ${VARIABLE}: settings are stored with the run, secrets must not be."
+        raise InputError(msg)
+    place = given["token_auth"]
+    if place not in ("basic", "body"):
+        msg = f"token_auth={place}: use basic or body."
+        raise InputError(msg)
+    return TokenRequest(
+        checked_address("token_url", filled["token_url"]),
+        filled["client_id"],
+        filled["client_secret"],
+        {name: filled[name] for name in ("scope", "audience") if filled[name]},
+        in_body=place == "body",
+    )
+
+
+class Credentials:
+    """The token of all customers' requests; asked for once, however many wait for it."""
+
+    def __init__(self, request: TokenRequest) -> None:
+        self.request = request
+        self._lock = asyncio.Lock()
+        self._token, self._until = "", 0.0
+
+    async def token(self, wire: Wire, session: "ClientSession", refused: str = "") -> str:
+        """A token that has not run out and is not the `refused` one; raises RagFailure when there is none."""
+        async with self._lock:
+            if not self._token or self._token == refused or time.monotonic() >= self._until:
+                self._token, self._until = await self._fetched(wire, session)
+                wire.environment.learn(self._token)
+            return self._token
+
+    async def _fetched(self, wire: Wire, session: "ClientSession") -> tuple[str, float]:
+        from aiohttp import ClientError  # listing adapters does not wait for it
+
+        host = host_of(self.request.url)
+        try:
+            async with session.request(**self.request.arguments()) as response:
+                text = await response.text(errors="replace")
+                if response.status >= 300:
+                    raise self._refused(response.status, wire.environment.masked(text))
+                reply = wire.parsed(response, text)
+        except ClientError as error:
+            raise wire.failure(error, host) from None
+        token = reply.get("access_token") if isinstance(reply, dict) else None
+        if not isinstance(token, str) or not token:
+            raise RagFailure("malformed", f"{host} gives no access_token: the reply {kind(reply)}")
+        return token, time.monotonic() + _life(reply.get("expires_in"))
+
+    def _refused(self, status: int, text: str) -> RagFailure:
+        """A wrong client or scope is a 400 by the standard; no question can succeed after it."""
+        found = refusal(401 if status == 400 else status, text)
+        told = found.failure.message.replace("HTTP 401", f"HTTP {status}", 1)
+        said = f"no token from {host_of(self.request.url)}: {told}"
+        return type(found)(found.failure.kind, said)
+
+
+def _life(expires_in: Any) -> float:
+    """Seconds for which a token is used; for ever, that is until it is refused, when none are given."""
+    try:
+        seconds = float(expires_in)
+    except (TypeError, ValueError):
+        return float("inf")
+    return seconds - min(_LONGEST_MARGIN, seconds * _MARGIN)

@@ -1,0 +1,176 @@
+"""Settings that every adapter takes: how long, how many at once, how often again."""
+
+import asyncio
+import contextlib
+import functools
+import inspect
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar, cast
+
+from pydantic import Field
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
+
+from simulator import Answer, Query, Rag, RagFailure
+
+Connect = TypeVar("Connect", bound=Callable[..., Any])
+
+# Seconds. Doubled from attempt to attempt, where the bot does not say itself how long to wait; a bot that
+# wants to be left alone for longer than a customer would stay is not asked again.
+_FIRST_WAIT, _LONGEST_WAIT = 0.5, 30.0
+
+
+class Transient(RagFailure):
+    """A failure that the same question may not meet again: no connection, HTTP 429 or 5xx.
+
+    `wait` is for how many seconds the bot asks to be left alone.
+    """
+
+    def __init__(self, kind: str, message: str, wait: float | None = None) -> None:
+        super().__init__(kind, message)
+        self.wait = wait
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Seconds per answer, questions at once (None: as many as there are), further attempts."""
+
+    timeout: Annotated[float, Field(gt=0)] | None = None
+    concurrency: Annotated[int, Field(ge=1)] | None = None
+    retries: Annotated[int, Field(ge=0, le=10)] = 0
+
+
+def limited(connect: Connect) -> Connect:
+    """`connect` with the settings of `Limits` beside its own; one it has itself stays its own."""
+    if hasattr(connect, "limits"):
+        return connect
+    signature = _signature(connect)
+    settings_of_all = inspect.signature(Limits).parameters.values()
+    added = [
+        each.replace(kind=each.KEYWORD_ONLY)
+        for each in settings_of_all
+        if each.name not in signature.parameters
+    ]
+
+    @functools.wraps(connect)
+    def connected(**settings: Any) -> Any:
+        limits = Limits(**{each.name: settings.pop(each.name) for each in added if each.name in settings})
+        rag = connect(**settings)
+        return _limited_later(rag, limits) if inspect.isawaitable(rag) else within(limits, rag)
+
+    own = list(signature.parameters.values())
+    rest = [own.pop()] if own and own[-1].kind is inspect.Parameter.VAR_KEYWORD else []
+    vars(connected).update(__signature__=signature.replace(parameters=[*own, *added, *rest]), limits=True)
+    return cast(Connect, connected)
+
+
+def _signature(connect: Callable[..., Any]) -> inspect.Signature:
+    try:
+        return inspect.signature(connect, eval_str=True)
+    except NameError:  # an annotation that is there for type checkers only
+        return inspect.signature(connect)
+
+
+async def _limited_later(rag: Any, limits: Limits) -> Rag:
+    return within(limits, await rag)
+
+
+def within(limits: Limits, rag: Rag) -> Rag:
+    """The bot within these limits; the bot itself when there are none."""
+    return rag if limits == Limits() else LimitedBot(rag, limits)
+
+
+class LimitedBot:
+    """A bot that is asked by so many at once, waited for so long, and asked again so often.
+
+    `again` counts the attempts after a first one. What it gives is timed from the moment it had its
+    place, further attempts and the waits between them included: a customer waits as long.
+    """
+
+    def __init__(self, rag: Rag, limits: Limits) -> None:
+        self.rag, self.limits, self.again = rag, limits, 0
+        self._places = asyncio.Semaphore(limits.concurrency) if limits.concurrency else None
+
+    async def __call__(self, query: Query) -> Any:
+        """The bot's answer; raises RagFailure with the number of attempts in its message."""
+        async with self._places or contextlib.nullcontext():
+            started = time.perf_counter()
+            answer = await self._in_time(query)
+        if isinstance(answer, Answer) and answer.seconds is None:
+            return answer.model_copy(update={"seconds": time.perf_counter() - started})
+        return answer
+
+    async def aclose(self) -> None:
+        """Closes the bot's connections, if it has any."""
+        closed = getattr(self.rag, "aclose", lambda: None)()
+        if inspect.isawaitable(closed):
+            await closed
+
+    async def _in_time(self, query: Query) -> Any:
+        try:
+            async with asyncio.timeout(self.limits.timeout) as clock:
+                return await self._persistently(query)
+        except TimeoutError:
+            if not clock.expired():  # the bot's own time-out
+                raise
+            raise RagFailure("timeout", f"no answer within {self.limits.timeout:g} s") from None
+
+    async def _persistently(self, query: Query) -> Any:
+        attempts = AsyncRetrying(
+            stop=stop_after_attempt(1 + self.limits.retries),
+            wait=_wait,
+            retry=retry_if_exception(_may_pass),
+            before_sleep=self._count,
+            reraise=True,
+        )
+        try:
+            return await attempts(self._asked, query)
+        except Transient as error:
+            made = attempts.statistics["attempt_number"]
+            told = f"{error} ({made} attempts)" if made > 1 else str(error)
+            raise Transient(error.failure.kind, told, error.wait) from None
+
+    def _count(self, _state: RetryCallState) -> None:
+        self.again += 1
+
+    async def _asked(self, query: Query) -> Any:
+        if inspect.iscoroutinefunction(self.rag) or inspect.iscoroutinefunction(type(self.rag).__call__):
+            return await self.rag(query)
+        result = await _on_a_thread(self.rag, query)
+        return await result if inspect.isawaitable(result) else result
+
+
+def _may_pass(error: BaseException) -> bool:
+    return isinstance(error, Transient) and (error.wait or 0) <= _LONGEST_WAIT
+
+
+def _wait(state: RetryCallState) -> float:
+    """Seconds until the next attempt."""
+    error = state.outcome.exception() if state.outcome else None
+    asked_for = getattr(error, "wait", None)
+    return float(_FIRST_WAIT * 2 ** (state.attempt_number - 1) if asked_for is None else asked_for)
+
+
+async def _on_a_thread(rag: Rag, query: Query) -> Any:
+    """Runs a blocking bot beside the loop. A daemon thread: one that hangs cannot hold up the exit."""
+    loop = asyncio.get_running_loop()
+    outcome: asyncio.Future[Any] = loop.create_future()
+
+    def settle(method: Callable[[Any], None], value: Any) -> None:
+        if not outcome.done():
+            method(value)
+
+    def work() -> None:
+        try:
+            settled = (outcome.set_result, rag(query))
+        except BaseException as error:  # on a thread of its own, SystemExit ends nothing but the call
+            ordinary = isinstance(error, Exception) and not isinstance(error, StopIteration)
+            failed = error if ordinary else RagFailure("error", f"{type(error).__name__}: {error}")
+            settled = (outcome.set_exception, failed)
+        with contextlib.suppress(RuntimeError):  # the run is over, and with it the loop
+            loop.call_soon_threadsafe(settle, *settled)
+
+    threading.Thread(target=work, daemon=True, name="limited rag").start()
+    return await outcome

@@ -1,0 +1,144 @@
+"""What a LangChain or LangGraph runnable gave, whatever its shape, as an answer with its passages."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from langchain_core.callbacks import BaseCallbackHandler, UsageMetadataCallbackHandler
+from langchain_core.documents import Document
+
+from rag_adapters._json import JsonPath
+from rag_adapters._returned import ANSWER_KEYS, PASSAGE_KEYS, answer_of, joined, last_said, text_of
+from rag_adapters.documents import passages_of
+from simulator import Answer, Passage, RagFailure, Usage
+
+_ANSWER_KEYS = (*ANSWER_KEYS, "response", "generation", "final_answer")
+_INTERRUPT = "__interrupt__"
+
+
+class Watch(BaseCallbackHandler):
+    """Sees what retrievers find on the way to an answer that does not show it, and what models count."""
+
+    run_inline = True
+
+    def __init__(self) -> None:
+        self.documents: list[Document] = []
+        self.counted = UsageMetadataCallbackHandler()
+        self.counted.run_inline = True
+        self._retrieving: set[UUID] = set()
+
+    def on_retriever_start(
+        self, serialized: dict[str, Any], query: str, *, run_id: UUID, **_told: Any
+    ) -> None:
+        """Remembers who searches: what a retriever asks of others is its own affair."""
+        self._retrieving.add(run_id)
+
+    def on_retriever_end(
+        self, documents: Sequence[Document], *, parent_run_id: UUID | None = None, **_told: Any
+    ) -> None:
+        """Keeps what was found, once."""
+        if parent_run_id not in self._retrieving:
+            self.documents += [each for each in documents if each not in self.documents]
+
+    @property
+    def usage(self) -> Usage | None:
+        """The tokens of all models together, where they tell."""
+        counts = self.counted.usage_metadata
+        if not counts:
+            return None
+        asked = sum(each["input_tokens"] for each in counts.values())
+        said = sum(each["output_tokens"] for each in counts.values())
+        return Usage(model=", ".join(counts), tokens_in=asked, tokens_out=said)
+
+
+@dataclasses.dataclass(frozen=True)
+class OutputPaths:
+    """Where the settings say that answer and passages stand; None where that is to be found."""
+
+    answer: JsonPath | None = None
+    passages: JsonPath | None = None
+
+    def read(self, output: Any, watch: Watch) -> Answer:
+        """The answer in an output; raises RagFailure when there is none."""
+        fields = _fields_of(output)
+        if _INTERRUPT in fields:
+            asked = [str(getattr(each, "value", each)) for each in fields[_INTERRUPT]]
+            raise RagFailure("error", f"the graph stopped for a person: {'; '.join(asked)[:200]}")
+        said = Answer(text=text_of(self.answer.of(fields))) if self.answer else _said(output, fields)
+        if self.passages:
+            passages = passages_of(self.passages.within(fields))
+        else:
+            passages = said.passages or _passages(fields, watch, said.text)
+        return said.model_copy(update={"passages": passages, "usage": said.usage or watch.usage})
+
+
+def _fields_of(output: Any) -> Mapping[str, Any]:
+    """The fields of a mapping, a dataclass or a pydantic object; a message has none that matter here."""
+    if isinstance(output, Mapping):
+        return output
+    if hasattr(output, "content"):
+        return {}
+    if dataclasses.is_dataclass(output) and not isinstance(output, type):
+        return {each.name: getattr(output, each.name) for each in dataclasses.fields(output)}
+    return dict(output) if hasattr(output, "model_fields_set") else {}
+
+
+def _said(output: Any, fields: Mapping[str, Any]) -> Answer:
+    if not fields:
+        return answer_of(output)
+    messages = fields.get("messages")
+    last = messages[-1] if isinstance(messages, Sequence) and messages else None
+    # A tool may give the answer itself, with no word of the model after it.
+    if _of(last, "type") == "tool":
+        return Answer(text=_tool_text(last))
+    own = next((fields[key] for key in _ANSWER_KEYS if fields.get(key)), None)
+    if last is not None and (own is None or _of(last, "type") == "ai"):
+        return Answer(text=last_said(messages))
+    return Answer(text=answer_of(dict(fields)).text if own is None else text_of(own))
+
+
+def _passages(fields: Mapping[str, Any], watch: Watch, answer: str) -> tuple[Passage, ...]:
+    """Documents among the fields, else in tools' artifacts, else seen on the way, else what tools said."""
+    tools = _tools_of_this_turn(fields.get("messages"))
+    sources = [fields.get(name) for name in PASSAGE_KEYS]
+    sources.append([each for tool in tools for each in _lenient(_of(tool, "artifact"))])
+    sources.append(watch.documents)
+    found = next(filter(None, map(_lenient, sources)), ())
+    return found or tuple(
+        each for each in map(_words, tools, range(1, len(tools) + 1)) if each.text != answer
+    )
+
+
+def _lenient(documents: Any) -> tuple[Passage, ...]:
+    """Passages, where the value is such; other fields may have these names too."""
+    try:
+        return passages_of(documents)
+    except RagFailure:
+        return ()
+
+
+def _tools_of_this_turn(messages: Any) -> list[Any]:
+    """What tools said since the customer did."""
+    found: list[Any] = []
+    for message in reversed(messages if isinstance(messages, Sequence) else ()):
+        kind = _of(message, "type")
+        if kind == "human":
+            break
+        if kind == "tool" and _of(message, "status") != "error":
+            found.insert(0, message)
+    return found
+
+
+def _words(tool: Any, number: int) -> Passage:
+    name = _of(tool, "name") or "tool"
+    return Passage(id=f"{name}-{number}", text=_tool_text(tool), source=name)
+
+
+def _tool_text(tool: Any) -> str:
+    return text_of(joined(_of(tool, "content")))
+
+
+def _of(message: Any, name: str) -> Any:
+    """A field of a message; graphs elsewhere send them as mappings."""
+    return message.get(name) if isinstance(message, Mapping) else getattr(message, name, None)

@@ -1,0 +1,83 @@
+"""Answers that are fetched: a question gives a job, which is asked after until it is done."""
+
+import asyncio
+from typing import Any
+from urllib.parse import quote, urljoin, urlsplit
+
+from rag_adapters._environment import Environment
+from rag_adapters._json import Condition, JsonPath, as_json
+from rag_adapters._wire import Wire, shortened
+from simulator import RagFailure
+
+# A job that says this of itself will not be done any more.
+_FAILED = ("failed", "failure", "error", "cancelled", "canceled", "expired", "aborted", "rejected")
+_STATUS = (JsonPath("", "status"), JsonPath("", "state"))
+_WHOLE_ADDRESS = ("$job", "${job}")
+
+
+class Polling:
+    """Where a job is asked after, every `interval` seconds, until a condition holds.
+
+    In the address `$job` is the job's name and `$url` the address that the question went to.
+    """
+
+    def __init__(
+        self, address: str, job: JsonPath, until: Condition, interval: float, environment: Environment
+    ) -> None:
+        self.address, self.job, self.until, self.interval = address, job, until, interval
+        self.environment = environment
+        self._told_at = (until.path,) if until.values else _STATUS
+
+    async def replies(self, wire: Wire, arguments: dict[str, Any]) -> list[Any]:
+        """The one reply that tells the job is done."""
+        return [await self._done(wire, arguments)]
+
+    async def _done(self, wire: Wire, arguments: dict[str, Any]) -> Any:
+        """The reply that meets the condition; how long that may take is the rehearsal's --timeout."""
+        reply = await wire.json(arguments)
+        if self.until.holds(reply):
+            return reply
+        kept = {key: each for key, each in arguments.items() if key not in ("data", "params")}
+        asked = {**kept, "method": "GET", "url": self.place(arguments["url"], self._named(reply))}
+        while not self.until.holds(reply):
+            self._check(reply)
+            await asyncio.sleep(self.interval)
+            reply = await self._now(wire, asked)
+        return reply
+
+    async def _now(self, wire: Wire, arguments: dict[str, Any]) -> Any:
+        """How the job stands; None while the endpoint has nothing to say."""
+        async with wire.response(arguments) as response:
+            text = await response.text(errors="replace")
+            return None if response.status in (202, 204) and not text.strip() else wire.parsed(response, text)
+
+    def place(self, url: str, job: str) -> str:
+        """The address of a job; one that the bot gave whole has to be at the host that was asked.
+
+        The keys in the headers go nowhere but to where the user sends them.
+        """
+        base = urlsplit(url)._replace(query="").geturl().rstrip("/")
+        if self.address not in _WHOLE_ADDRESS:
+            told = self.environment.filled(self.address, url=base, job=quote(job, safe=""))
+            return urljoin(url, told)
+        try:
+            place = urljoin(url, job)
+            same = urlsplit(place)[:2] == urlsplit(url)[:2]
+        except ValueError:
+            same = False
+        if not same:
+            raise RagFailure("malformed", f"the job at {self.job.text} has no address at the host of url")
+        return place
+
+    def _named(self, reply: Any) -> str:
+        named = self.job.of(reply)
+        if named is None or isinstance(named, (dict, list)) or named == "":
+            raise RagFailure("malformed", f"what stands at {self.job.text} names no job")
+        return str(named)
+
+    def _check(self, reply: Any) -> None:
+        for path in self._told_at:
+            status = path.within(reply)
+            if isinstance(status, str) and status.lower() in _FAILED:
+                told = shortened(self.environment.masked(as_json(reply)))
+                raise RagFailure("error", f"the job ended with {path.text}={status}: {told}")

@@ -1,0 +1,116 @@
+"""What a bot behind an endpoint is sent, per question."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from rag_adapters._environment import Environment
+from rag_adapters._json import as_json, filled
+from simulator import InputError, Message, Query
+
+METHODS = ("POST", "PUT", "PATCH", "GET")
+OF_THE_DIALOGUE = ("question", "session", "history", "language", "conversation")
+
+# A semicolon parts two headers only where a name and a colon follow: cookies have semicolons too.
+_NEXT_HEADER = re.compile(r";\s*(?=[\w-]+\s*:)|\n")
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^`|~\w-]+", re.ASCII)
+_NOBODY = Query(text="-")
+
+
+def headers_of(text: str) -> dict[str, str]:
+    """`Name: value; Other-Name: value` as a mapping."""
+    found = {}
+    for line in filter(None, (part.strip() for part in _NEXT_HEADER.split(text))):
+        name, colon, value = line.partition(":")
+        if not colon or not _HEADER_NAME.fullmatch(name.strip()):
+            msg = "headers: write 'Name: value; Other-Name: value', secrets as ${VARIABLE}."
+            raise InputError(msg)
+        found[name.strip()] = value.strip()
+    return found
+
+
+def checked_address(name: str, address: str) -> str:
+    """The address; raises InputError when it is none that a client could be sent to."""
+    try:
+        parts = urlsplit(address)
+        _ = parts.port  # brackets and port are only looked at when asked for
+    except ValueError as error:
+        msg = f"{name}: {error}."
+        raise InputError(msg) from None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        msg = f"{name}: must begin with http:// or https:// and name a host."
+        raise InputError(msg)
+    return address
+
+
+def host_of(address: str) -> str:
+    """Host and port: all of an address that messages show, for the rest may hold a key."""
+    return urlsplit(address).netloc.rpartition("@")[2]
+
+
+@dataclass(frozen=True)
+class RequestTemplate:
+    """What the bot is sent; `conversation` is the bot's own name for the dialogue, "" until it gave one."""
+
+    method: str
+    url: str
+    body: Any
+    headers: Mapping[str, str]
+    environment: Environment
+
+    def check(self) -> None:
+        """Raises InputError for what no question could be sent with."""
+        if self.method not in METHODS:
+            msg = f"method={self.method}: use one of {', '.join(METHODS)}."
+            raise InputError(msg)
+        if self.method == "GET" and not isinstance(self.body, dict):
+            msg = "request must be an object with method=GET: its fields become the query of the address."
+            raise InputError(msg)
+        checked_address("url", self.address(_NOBODY))
+        if not all(map(str.isprintable, self.header_values(_NOBODY).values())):
+            msg = "headers: a value from the environment has line breaks or control codes."
+            raise InputError(msg)
+
+    @property
+    def host(self) -> str:
+        """Host and port of the bot."""
+        return host_of(self.address(_NOBODY))
+
+    def address(self, query: Query, conversation: str = "") -> str:
+        """The address for this query; what comes from the dialogue is percent-encoded."""
+        told = {name: quote(text, safe="") for name, text in _texts(query, conversation).items()}
+        return self.environment.filled(self.url, **told)
+
+    def arguments(self, query: Query, conversation: str = "") -> dict[str, Any]:
+        """The request for this query, as arguments of aiohttp's `request`."""
+        texts = {**self.environment.values, **_texts(query, conversation)}
+        absent = () if conversation else ("conversation",)
+        body = filled(self.body, texts, {"history": _plain(query.history)}, absent)
+        address = self.address(query, conversation)
+        sent: dict[str, Any] = {"method": self.method, "url": address, "allow_redirects": False}
+        headers = {"Accept": "application/json", **self.header_values(query)}
+        if self.method == "GET":
+            params = {key: each if isinstance(each, str) else as_json(each) for key, each in body.items()}
+            return {**sent, "params": params, "headers": headers}
+        data = as_json(body).encode("utf-8", "replace")
+        return {**sent, "data": data, "headers": {"Content-Type": "application/json", **headers}}
+
+    def header_values(self, query: Query) -> dict[str, str]:
+        """The headers of one's own for this query."""
+        told = {"session": query.session, "language": query.language}
+        try:
+            return {name: self.environment.filled(text, **told) for name, text in self.headers.items()}
+        except KeyError as error:
+            msg = f"headers may use $session and $language, not ${error.args[0]}."
+            raise InputError(msg) from None
+
+
+def _plain(history: tuple[Message, ...]) -> list[dict[str, str]]:
+    return [message.model_dump() for message in history]
+
+
+def _texts(query: Query, conversation: str) -> dict[str, str]:
+    told = {"question": query.text, "session": query.session, "language": query.language}
+    return {**told, "history": as_json(_plain(query.history)), "conversation": conversation}

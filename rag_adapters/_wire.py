@@ -1,0 +1,178 @@
+"""The connection to a bot behind an endpoint, and what is wrong with it in words."""
+
+import json
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rag_adapters._environment import Environment
+from rag_adapters._limits import Transient
+from rag_adapters._request import checked_address
+from simulator import InputError, RagFailure
+
+if TYPE_CHECKING:
+    from aiohttp import ClientError, ClientResponse, ClientSession
+
+    from rag_adapters._auth import Credentials
+
+DIRECT = "none"
+_SHOWN_OF_A_BODY = 200
+
+
+@dataclass(frozen=True)
+class Route:
+    """How the bot is reached: by which proxy ("": the environment's, `none`: directly), trusting whom."""
+
+    proxy: str = ""
+    trust: ssl.SSLContext | None = None
+
+    @classmethod
+    def of(cls, proxy: str, ca: str, environment: Environment) -> "Route":
+        """Raises InputError for what is no proxy's address and no certificate file."""
+        address = proxy if proxy in ("", DIRECT) else checked_address("proxy", environment.filled(proxy))
+        if "@" in proxy and address == proxy:
+            msg = "proxy: write name and password as ${VARIABLE}: settings are stored with the run."
+            raise InputError(msg)
+        return cls(address, _trusting(ca) if ca else None)
+
+
+def _trusting(ca: str) -> ssl.SSLContext:
+    """The system's certificates and those in the file."""
+    context = ssl.create_default_context()
+    try:
+        context.load_verify_locations(cafile=Path(ca))
+    except (OSError, ValueError) as error:
+        unreadable = isinstance(error, OSError) and not isinstance(error, ssl.SSLError)
+        reason = getattr(error, "strerror", "") if unreadable else "it holds no certificate in PEM form"
+        msg = f"ca={ca}: the file cannot be used ({reason})."
+        raise InputError(msg) from None
+    return context
+
+
+class Wire:
+    """One pool of connections to a bot, made when it is first asked."""
+
+    def __init__(
+        self, host: str, route: Route, environment: Environment, credentials: "Credentials | None" = None
+    ) -> None:
+        self.host, self.route, self.environment = host, route, environment
+        self.credentials = credentials
+        self._session: ClientSession | None = None
+
+    async def json(self, arguments: Mapping[str, Any]) -> Any:
+        """The JSON reply to a request; raises RagFailure when there is none."""
+        async with self.response(arguments) as response:
+            return self.parsed(response, await response.text(errors="replace"))
+
+    @asynccontextmanager
+    async def response(self, arguments: Mapping[str, Any]) -> AsyncIterator["ClientResponse"]:
+        """The reply to a request, its status looked at; raises RagFailure when it is a refusal."""
+        from aiohttp import ClientError  # listing adapters does not wait for it
+
+        try:
+            response = await self._sent(arguments)
+            async with response:
+                await self._check(response)
+                yield response
+        except ClientError as error:
+            raise self.failure(error, self.host) from None
+
+    async def aclose(self) -> None:
+        """Closes the connections."""
+        if self._session is not None:
+            await self._session.close()
+
+    def parsed(self, response: "ClientResponse", text: str) -> Any:
+        """The JSON of a body; raises RagFailure when it is none."""
+        try:
+            return json.loads(text.removeprefix("\ufeff"))
+        except (ValueError, RecursionError):
+            said = shortened(self.environment.masked(text))
+            shown = f"{response.content_type}: {said}" if said else "an empty body"
+            raise RagFailure("malformed", f"the reply is not JSON but {shown}") from None
+
+    async def _sent(self, arguments: Mapping[str, Any]) -> "ClientResponse":
+        """The reply; with a token, and with a new one when the bot refuses the first."""
+        session = self._connections()
+        if self.credentials is None:
+            return await session.request(**arguments)
+        token = await self.credentials.token(self, session)
+        response = await session.request(**_with_token(arguments, token))
+        if response.status != 401:
+            return response
+        response.release()
+        token = await self.credentials.token(self, session, refused=token)
+        return await session.request(**_with_token(arguments, token))
+
+    def _connections(self) -> "ClientSession":
+        import aiohttp
+
+        if self._session is None:
+            named = self.route.proxy if self.route.proxy != DIRECT else ""
+            here = self.host.partition(":")[0] in ("localhost", "127.0.0.1")
+            self._session = aiohttp.ClientSession(
+                # Many servers hang up after 5 idle seconds; a request sent just then would be lost.
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=3, ssl=self.route.trust or True),
+                # One customer's cookies must not reach another; sessions are told apart by $session.
+                cookie_jar=aiohttp.DummyCookieJar(),
+                # How long to wait is the rehearsal's --timeout.
+                timeout=aiohttp.ClientTimeout(total=None),
+                proxy=named or None,
+                trust_env=not self.route.proxy and not here,
+            )
+        return self._session
+
+    async def _check(self, response: "ClientResponse") -> None:
+        if response.status < 300:
+            return
+        if response.status < 400:
+            where = self.environment.masked(response.headers.get("Location", "")).partition("?")[0]
+            told = f"HTTP {response.status}: the bot has moved; set url to {shortened(where)}"
+            raise RagFailure("error", told)
+        text = self.environment.masked(await response.text(errors="replace"))
+        raise refusal(response.status, text, response.headers.get("Retry-After"))
+
+    def failure(self, error: "ClientError", host: str) -> RagFailure:
+        """What a client's error is to a rehearsal: no connection, or one that broke off."""
+        import aiohttp
+
+        untrusted = getattr(error, "certificate_error", None)
+        cause = untrusted or getattr(error, "os_error", None) or error
+        said = getattr(cause, "verify_message", None) or getattr(cause, "strerror", None)
+        reason = shortened(self.environment.masked(said or f"{type(cause).__name__} {cause}"))
+        if isinstance(error, aiohttp.ClientHttpProxyError):
+            return RagFailure("unreachable", f"the proxy refused to connect to {host}: HTTP {error.status}")
+        if isinstance(error, aiohttp.ClientProxyConnectionError):
+            return Transient(
+                "unreachable", f"cannot connect to the proxy {error.host}:{error.port}: {reason}"
+            )
+        if isinstance(error, aiohttp.ClientSSLError):
+            told = f"is not trusted: {reason}; --set ca=FILE" if untrusted else f"speaks no TLS: {reason}"
+            return RagFailure("unreachable", f"{host} {told}")
+        if isinstance(error, aiohttp.ClientConnectorError):
+            return Transient("unreachable", f"cannot connect to {host}: {reason}")
+        return RagFailure("error", f"{host} broke off: {reason}")
+
+
+def refusal(status: int, text: str, retry_after: str | None = None) -> RagFailure:
+    """What an HTTP status from 400 on is to a rehearsal."""
+    told = f"HTTP {status}: {shortened(text)}".rstrip(": ")
+    if status == 429 or status >= 500:
+        return Transient("error", told, _seconds(retry_after))
+    return RagFailure("denied" if status in (401, 403) else "error", told)
+
+
+def shortened(text: str) -> str:
+    """The beginning of a text, on one line."""
+    return " ".join(text[: 20 * _SHOWN_OF_A_BODY].split())[:_SHOWN_OF_A_BODY]
+
+
+def _seconds(retry_after: str | None) -> float | None:
+    return float(retry_after) if retry_after and retry_after.isdecimal() else None
+
+
+def _with_token(arguments: Mapping[str, Any], token: str) -> dict[str, Any]:
+    return {**arguments, "headers": {**arguments["headers"], "Authorization": f"Bearer {token}"}}

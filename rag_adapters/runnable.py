@@ -1,0 +1,140 @@
+"""A LangChain or LangGraph runnable of your own: --set target=bot.py:chain."""
+
+import asyncio
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+from rag_adapters._inputs import AUTO, CANDIDATES, Form, form_of
+from rag_adapters._json import JsonPath
+from rag_adapters._limits import limited
+from rag_adapters._load import failure_of, load, told
+from rag_adapters._outputs import OutputPaths, Watch
+from simulator import Answer, InputError, Message, Query, RagFailure
+
+# What an input of the wrong shape makes a runnable raise.
+_MISFIT = (TypeError, ValueError, LookupError, AttributeError)
+_MISFIT_NAMES = ("InvalidUpdateError", "EmptyInputError")
+
+
+@limited
+async def connect(
+    *,
+    target: str,
+    input: str = AUTO,  # noqa: A002 - the setting's name is what users know it by
+    history: str = "",
+    answer: str = "",
+    passages: str = "",
+) -> "RunnableBot":
+    """The runnable `file.py:name` or `package.module:name`, or what a function of that name makes.
+
+    `input` says what it is given: text, list, messages, the name of a field (`history` is then that of the
+    dialogue before), or JSON with $question, $history, $messages, $session and $language. `answer` and
+    `passages` are paths in what it gives.
+    """
+    runnable = await _runnable(load(target), target)
+    paths = OutputPaths(
+        JsonPath("answer", answer) if answer else None, JsonPath("passages", passages) if passages else None
+    )
+    try:
+        form = form_of(input, history, runnable)
+    except InputError as error:
+        msg = f"{target}: {error}"
+        raise InputError(msg) from None
+    return RunnableBot(runnable, form, paths)
+
+
+async def _runnable(found: Any, target: str) -> Any:
+    """The object itself, or what it makes when it is called without arguments."""
+    if hasattr(found, "ainvoke") and not inspect.isclass(found):
+        return found
+    if hasattr(found, "compile"):
+        msg = f"{target} is not compiled: name what its compile() gives, as in app = graph.compile()."
+        raise InputError(msg)
+    if callable(found):
+        _check_factory(found, target)
+        try:
+            made = found()
+            made = await made if inspect.isawaitable(made) else made
+        except (Exception, SystemExit) as error:
+            msg = f"{target}: it cannot be made: {told(error)}"
+            raise InputError(msg) from None
+        if hasattr(made, "ainvoke"):
+            return made
+        target, found = f"what {target} gives", made
+    msg = f"{target} is {type(found).__name__}, not a runnable: it has no ainvoke()."
+    raise InputError(msg)
+
+
+def _check_factory(found: Any, target: str) -> None:
+    try:
+        parameters = inspect.signature(found).parameters.values()
+    except (TypeError, ValueError):  # written in C: it does not say what it takes
+        return
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    needed = [each.name for each in parameters if each.default is each.empty and each.kind not in variadic]
+    if needed:
+        msg = (
+            f"{target} takes {', '.join(needed)}, but what makes a runnable is called without arguments. "
+            "Is it the bot itself? --adapter function."
+        )
+        raise InputError(msg)
+
+
+class RunnableBot:
+    """A runnable as the bot; its form of input is settled at the first question when it declares none."""
+
+    def __init__(self, runnable: Any, form: Form | None, paths: OutputPaths) -> None:
+        self.runnable, self.form, self.paths = runnable, form, paths
+        self._settling = asyncio.Lock()
+
+    async def __call__(self, query: Query) -> Answer:
+        """The runnable's answer; raises RagFailure for everything that is none."""
+        watch = Watch()
+        # Graphs know a conversation by its thread, chains with a message history by its session.
+        named = {"thread_id": query.session, "session_id": query.session}
+        config = {"configurable": named, "callbacks": [watch, watch.counted]}
+        try:
+            output = await self._output(query, config)
+        except Exception as error:
+            raise failure_of(error) from error
+        return self.paths.read(output, watch)
+
+    async def _output(self, query: Query, config: dict[str, Any]) -> Any:
+        earlier = await self._not_remembered(query, config)
+        if self.form is None:
+            async with self._settling:
+                if self.form is None:
+                    return await self._tried(query, earlier, config)
+        return await self.runnable.ainvoke(self.form(query, earlier), config)
+
+    async def _tried(self, query: Query, earlier: Sequence[Message], config: dict[str, Any]) -> Any:
+        """The output for the first form of input that the runnable can do something with."""
+        misfits = []
+        for name, form in CANDIDATES.items():
+            try:
+                output = await self.runnable.ainvoke(form(query, earlier), config)
+            except Exception as error:
+                if not isinstance(error, _MISFIT) and type(error).__name__ not in _MISFIT_NAMES:
+                    raise
+                misfits.append(f"{name}: {type(error).__name__}")
+            else:
+                self.form = form
+                return output
+        tried = ", ".join(misfits)
+        raise RagFailure(
+            "malformed", f"it takes none of the usual inputs ({tried}); say which: --set input=..."
+        )
+
+    async def _not_remembered(self, query: Query, config: dict[str, Any]) -> Sequence[Message]:
+        """The dialogue that it has to be told: none when it keeps the conversation itself."""
+        if not query.history:
+            return ()
+        own: Any = self.runnable
+        while own is not None:
+            if hasattr(own, "get_session_history"):
+                return ()
+            if hasattr(getattr(own, "checkpointer", None), "aget_tuple"):
+                return () if (await own.aget_state(config)).values else query.history
+            own = getattr(own, "bound", None)
+        return query.history

@@ -1,0 +1,259 @@
+"""The adapter of JSON endpoints behind tokens, proxies and certificates of a company's own."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_adapters.http import connect
+from simulator import InputError, Query, RagFailure
+from tests.servers.bot import BotServer
+from tests.servers.faults import Reply
+from tests.servers.proxy import ProxyServer
+from tests.servers.tls import TlsBotServer
+from tests.servers.tokens import CLIENT, SECRET, TokenServer
+
+QUERY = Query(text="料金は？", session="s1", case="c1", language="ja")
+
+
+@pytest.fixture(autouse=True)
+def secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the bot's owner gave the team."""
+    monkeypatch.setenv("CLIENT_SECRET", SECRET)
+    monkeypatch.setenv("PROXY_LOGIN", "me:pass-word")
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[TokenServer]:
+    """A bot that wants a token."""
+    async with TokenServer() as running:
+        yield running
+
+
+def protected(server: TokenServer, **settings: Any) -> Any:
+    """The bot behind tokens."""
+    client = {"token_url": server.token_url, "client_id": CLIENT, "client_secret": "${CLIENT_SECRET}"}
+    return connect(**{"url": server.url, "answer": "data.reply", **client, **settings})
+
+
+async def failure(rag: Any) -> tuple[str, str]:
+    """Kind and message of the failure that one question meets."""
+    with pytest.raises(RagFailure) as caught:
+        await rag(QUERY)
+    await rag.aclose()
+    return caught.value.failure.kind, caught.value.failure.message
+
+
+@pytest.mark.parametrize("place", ["basic", "body"])
+async def test_one_token_serves_all_questions(server: TokenServer, place: str) -> None:
+    """However many are asked at once; the client's secret goes to the token endpoint alone."""
+    server.latency = 0.02
+    rag = protected(server, token_auth=place, scope="chat read", audience="https://bot.example")
+    answers = await asyncio.gather(*(rag(QUERY) for _ in range(10)))
+    await rag.aclose()
+
+    assert {answer.text for answer in answers} == {"with ***"}
+    assert len(server.forms) == 1
+    assert server.forms[0]["grant_type"] == "client_credentials"
+    assert (server.forms[0]["scope"], server.forms[0]["audience"]) == ("chat read", "https://bot.example")
+    assert ("client_secret" in server.forms[0]) == (place == "body")
+    assert {request.headers["authorization"] for request in server.requests} == {"Bearer token-1-abcdef"}
+
+
+@pytest.mark.parametrize(("life", "tokens"), [(3600, 1), (None, 1), (0, 3)])
+async def test_a_token_is_kept_until_it_runs_out(
+    server: TokenServer, life: float | None, tokens: int
+) -> None:
+    """One without a life is kept until it is refused."""
+    server.life = life
+    rag = protected(server)
+    for _ in range(3):
+        await rag(QUERY)
+    await rag.aclose()
+
+    assert len(server.forms) == tokens
+
+
+async def test_a_token_may_be_the_same_again(server: TokenServer) -> None:
+    """An endpoint gives it until it runs out; that it is masked elsewhere does not concern it."""
+    server.life, server.repeats = 0, True
+    rag = protected(server)
+    answers = [await rag(QUERY) for _ in range(3)]
+    await rag.aclose()
+
+    assert {answer.text for answer in answers} == {"with ***"}
+
+
+async def test_a_refused_token_is_renewed_once(server: TokenServer) -> None:
+    """All that were refused with it share the new one; the question is asked again with it."""
+    rag = protected(server)
+    await rag(QUERY)
+    server.revoked.add("token-1-abcdef")
+    answers = await asyncio.gather(*(rag(QUERY) for _ in range(10)))
+    await rag.aclose()
+
+    assert len(answers) == 10
+    assert len(server.forms) == 2
+
+
+async def test_a_new_token_that_is_refused_too_is_denied(server: TokenServer) -> None:
+    """The bot is asked twice, not for ever; its words do not spread the token."""
+    server.refuses_all = True
+
+    assert await failure(protected(server)) == ("denied", "HTTP 401: no access with ***")
+    assert len(server.requests) == 2
+    assert len(server.forms) == 2
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "said"),
+    [
+        (
+            Reply(status=401, body=b'{"error": "invalid_client"}'),
+            "denied",
+            'HTTP 401: {"error": "invalid_client"}',
+        ),
+        (
+            Reply(status=400, body=b'{"error": "invalid_scope"}'),
+            "denied",
+            'HTTP 400: {"error": "invalid_scope"}',
+        ),
+        (Reply(status=503, body=SECRET.encode()), "error", "HTTP 503: ***"),
+        (Reply(status=302), "error", "HTTP 302"),
+    ],
+)
+async def test_what_the_token_endpoint_refuses(
+    server: TokenServer, reply: Reply, kind: str, said: str
+) -> None:
+    """The message names its host; a wrong client is denied, a failing endpoint is an error."""
+    server.failure = reply
+
+    assert await failure(protected(server)) == (kind, f"no token from 127.0.0.1:{server.port}: {said}")
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"<html>", "the reply is not JSON but application/octet-stream: <html>"),
+        (b"[]", "127.0.0.1:{port} gives no access_token: the reply is a list of 0"),
+        (b'{"token": 1}', "127.0.0.1:{port} gives no access_token: the reply has the keys token"),
+    ],
+)
+async def test_what_is_no_token(server: TokenServer, body: bytes, said: str) -> None:
+    """It was not agreed."""
+    server.failure = Reply(status=200, body=body)
+
+    assert await failure(protected(server)) == ("malformed", said.replace("{port}", str(server.port)))
+
+
+async def test_a_token_endpoint_that_is_not_there(server: TokenServer, unused_tcp_port: int) -> None:
+    """It is the one that cannot be reached, not the bot."""
+    kind, said = await failure(protected(server, token_url=f"http://127.0.0.1:{unused_tcp_port}/token"))
+
+    assert kind == "unreachable"
+    assert said.startswith(f"cannot connect to 127.0.0.1:{unused_tcp_port}: ")
+
+
+async def test_a_proxy_passes_everything_on(server: TokenServer) -> None:
+    """The token's request as well; a name and a password come from the environment."""
+    async with ProxyServer("me:pass-word") as proxy:
+        rag = protected(server, proxy=proxy.url.replace("//", "//${PROXY_LOGIN}@"))
+        answer = await rag(QUERY)
+        await rag.aclose()
+
+    assert answer.text == "with ***"
+    assert [line.split()[1] for line in proxy.seen] == [server.token_url, server.url]
+
+
+async def test_a_proxy_tunnels_what_is_encrypted(tmp_path: Path) -> None:
+    """It sees a host and a port; the certificate is the bot's."""
+    async with TlsBotServer(tmp_path) as server, ProxyServer() as proxy:
+        rag = connect(url=server.url, answer="data.reply", proxy=proxy.url, ca=str(server.ca))
+        answer = await rag(QUERY)
+        await rag.aclose()
+
+    assert answer.text
+    assert [line.split()[:2] for line in proxy.seen] == [["CONNECT", f"127.0.0.1:{server.port}"]]
+
+
+async def test_a_proxy_of_the_environment_can_be_left_aside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """proxy=none goes straight; otherwise HTTP_PROXY holds, but never for this machine."""
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    async with BotServer() as server:
+        elsewhere = server.url.replace("127.0.0.1", "127.0.0.2")
+        for url, proxy in ((server.url, ""), (server.url, "none")):
+            rag = connect(url=url, answer="data.reply", proxy=proxy)
+            assert (await rag(QUERY)).text
+            await rag.aclose()
+        kind, said = await failure(connect(url=elsewhere, answer="data.reply"))
+
+    assert kind == "unreachable"
+    assert said.startswith("cannot connect to the proxy 127.0.0.1:9: ")
+
+
+async def test_a_proxy_that_refuses_is_told_from_the_bot(tmp_path: Path, unused_tcp_port: int) -> None:
+    """It wants a password, or is not there."""
+    async with TlsBotServer(tmp_path) as server, ProxyServer("me:pass-word") as proxy:
+        host = f"127.0.0.1:{server.port}"
+        settings: dict[str, Any] = {"url": server.url, "answer": "data.reply", "ca": str(server.ca)}
+        refused = await failure(connect(**settings, proxy=proxy.url))
+        absent = await failure(connect(**settings, proxy=f"http://127.0.0.1:{unused_tcp_port}"))
+
+    assert refused == ("unreachable", f"the proxy refused to connect to {host}: HTTP 407")
+    assert absent[1].startswith(f"cannot connect to the proxy 127.0.0.1:{unused_tcp_port}: ")
+
+
+async def test_a_certificate_of_ones_own_is_trusted_when_told(tmp_path: Path) -> None:
+    """Without the file it is not, and the message names the setting."""
+    async with TlsBotServer(tmp_path) as server:
+        rag = connect(url=server.url, answer="data.reply", ca=str(server.ca))
+        answer = await rag(QUERY)
+        await rag.aclose()
+        kind, said = await failure(connect(url=server.url, answer="data.reply"))
+
+    assert answer.text
+    assert kind == "unreachable"
+    assert said.startswith(f"127.0.0.1:{server.port} is not trusted: self-signed certificate")
+    assert said.endswith("; --set ca=FILE")
+
+
+async def test_a_port_without_tls_is_told_as_such() -> None:
+    """https:// where http:// is meant."""
+    async with BotServer() as server:
+        kind, said = await failure(connect(url=server.url.replace("http:", "https:"), answer="a"))
+
+    assert kind == "unreachable"
+    assert said.startswith(f"127.0.0.1:{server.port} speaks no TLS: ")
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"client_id": ""}, "token_url needs client_id and client_secret beside it"),
+        ({"client_secret": ""}, "token_url needs client_id and client_secret beside it"),
+        ({"client_secret": "plain"}, r"client_secret: write it as \$\{VARIABLE\}"),
+        ({"client_secret": "${NO_SUCH}"}, r"\$NO_SUCH is not set in the environment"),
+        ({"token_url": "auth.example"}, "token_url: must begin with http"),
+        ({"token_url": ""}, "client_id needs token_url beside it"),
+        ({"token_auth": "header"}, "token_auth=header: use basic or body"),
+        ({"headers": "authorization: Bearer x"}, "headers has an Authorization, and token_url gives one too"),
+        ({"proxy": "socks5://127.0.0.1"}, "proxy: must begin with http"),
+        ({"client_id": "$session"}, r"client_id cannot use \$session: it is the same for all customers"),
+        ({"proxy": "http://me:word@127.0.0.1"}, r"proxy: write name and password as \$\{VARIABLE\}"),
+        ({"proxy": "http://$language"}, r"proxy cannot use \$language"),
+        ({"scope": "5 $"}, r"scope has a lone dollar"),
+        ({"proxy": "http://127.0.0.1:x"}, "proxy: Port could not be cast"),
+        ({"ca": "none.pem"}, r"ca=none.pem: the file cannot be used \(No such file or directory\)"),
+        (
+            {"ca": "empty.pem"},
+            r"ca=empty.pem: the file cannot be used \(it holds no certificate in PEM form\)",
+        ),
+    ],
+)
+def test_slips_are_found_before_the_start(settings: dict[str, Any], said: str) -> None:
+    """Whatever the user can mend is said by `connect`."""
+    Path("empty.pem").write_text("nothing", encoding="utf-8")
+    with pytest.raises(InputError, match=said):
+        protected(TokenServer(), **settings)

@@ -1,0 +1,190 @@
+"""The adapter of JSON endpoints whose answers are fetched."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from rag_adapters.http import connect
+from simulator import InputError, Passage, Query, RagFailure
+from tests.servers.faults import Reply
+from tests.servers.jobs import COURSE, JobServer
+
+QUERY = Query(text="料金は？", session="s1", case="c1", language="ja")
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[JobServer]:
+    """A bot whose jobs are done at the third look."""
+    async with JobServer() as running:
+        yield running
+
+
+def settings_of(server: JobServer, **settings: Any) -> dict[str, Any]:
+    """The settings that fit the server, and a test's own."""
+    usual = {"answer": "result.reply", "passages": "result.sources", "job": "id", "poll": "$url/$job"}
+    return {"url": server.url, **usual, "until": "status=completed", "interval": 0.01, **settings}
+
+
+async def asked(server: JobServer, **settings: Any) -> Any:
+    """One question to a bot with these settings."""
+    rag = connect(**settings_of(server, **settings))
+    try:
+        return await rag(QUERY)
+    finally:
+        await rag.aclose()
+
+
+async def failure(server: JobServer, **settings: Any) -> tuple[str, str]:
+    """Kind and message of the failure that one question meets."""
+    with pytest.raises(RagFailure) as caught:
+        await asked(server, **settings)
+    return caught.value.failure.kind, caught.value.failure.message
+
+
+async def test_a_job_is_asked_after_until_it_is_done(server: JobServer) -> None:
+    """The question goes out once; its job, whatever its name, is asked after with the same headers."""
+    answer = await asked(server, headers="X-Session: $session", url=f"{server.url}?tenant=1")
+
+    assert answer.text == "990円です。"
+    assert answer.passages == (Passage(id="faq-1", text="料金表", score=0.9),)
+    assert server.asked == {"job/1": 3}
+    assert [request.headers["x-session"] for request in server.requests] == ["s1"] * 4
+    assert server.requests[0].body == {"message": "料金は？", "session": "s1"}
+
+
+@pytest.mark.parametrize(
+    ("accepted", "poll", "job"),
+    [
+        ({"links": {"status": "/jobs/job%2F1"}}, "$job", "links.status"),
+        ({"id": 1}, "/jobs/job%2F$job", "id"),
+        ({"id": "{id}"}, "http://127.0.0.1:{port}/jobs/${job}", "id"),
+    ],
+)
+async def test_the_address_of_a_job(server: JobServer, accepted: Any, poll: str, job: str) -> None:
+    """Given whole by the bot, beside the address asked, or written out."""
+    server.accepted = accepted
+    answer = await asked(server, poll=poll.replace("{port}", str(server.port)), job=job)
+
+    assert answer.text == "990円です。"
+
+
+async def test_a_variable_in_the_name_of_a_job_stays(
+    server: JobServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What comes from the environment is masked in answers, not in addresses."""
+    monkeypatch.setenv("PLACE", f"127.0.0.1:{server.port}")
+    server.accepted = {"at": f"http://127.0.0.1:{server.port}/jobs/job%2F1", "status": "queued"}
+    server.course = ({**COURSE[-1], "result": {"reply": server.url}},)
+    answer = await asked(server, url="http://${PLACE}/jobs", poll="$job", job="at")
+
+    assert answer.text == "http://***/jobs"
+
+
+async def test_without_a_condition_the_answer_is_waited_for(server: JobServer) -> None:
+    """It is done when there is something at the path of the answer."""
+    assert (await asked(server, until="")).text == "990円です。"
+
+
+async def test_a_bot_that_is_done_at_once_is_not_asked_again(server: JobServer) -> None:
+    """The reply to the question may be the answer."""
+    server.accepted = {**COURSE[-1], "id": "{id}"}
+
+    assert (await asked(server)).text == "990円です。"
+    assert not server.asked
+
+
+async def test_an_empty_reply_means_not_yet(server: JobServer) -> None:
+    """204, or 202 without a body."""
+    server.course = (Reply(status=204), Reply(status=202), *COURSE)
+
+    assert (await asked(server)).text == "990円です。"
+    assert server.asked == {"job/1": 5}
+
+
+async def test_each_question_has_its_own_job(server: JobServer) -> None:
+    """However many there are at once."""
+    rag = connect(**settings_of(server))
+    answers = await asyncio.gather(*(rag(QUERY) for _ in range(20)))
+    await rag.aclose()
+
+    assert {answer.text for answer in answers} == {"990円です。"}
+    assert set(server.asked.values()) == {3}
+
+
+@pytest.mark.parametrize(
+    ("course", "settings", "kind", "said"),
+    [
+        ({"status": "failed", "why": "no model"}, {}, "error", "the job ended with status=failed: {"),
+        ({"status": "ERROR"}, {"until": ""}, "error", "the job ended with status=ERROR"),
+        ({"state": "cancelled"}, {"until": "result"}, "error", "the job ended with state=cancelled"),
+        (Reply(status=500, body=b"oops"), {}, "error", "HTTP 500: oops"),
+        (Reply(status=404), {}, "error", "HTTP 404"),
+        (Reply(status=200, body=b"<html>"), {}, "malformed", "the reply is not JSON"),
+        ({"status": "completed"}, {}, "malformed", "no 'result' in the reply, which has the keys status"),
+    ],
+)
+async def test_a_job_that_fails_says_how(
+    server: JobServer, course: Any, settings: dict[str, str], kind: str, said: str
+) -> None:
+    """It is not asked after until the time is over."""
+    server.course = (COURSE[0], course)
+    found = await failure(server, **settings)
+
+    assert found[0] == kind
+    assert found[1].startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("accepted", "poll", "said"),
+    [
+        ({"ticket": 1}, "$url/$job", "no 'id' in the reply, which has the keys ticket"),
+        ({"id": None}, "$url/$job", "what stands at id names no job"),
+        ({"id": {"a": 1}}, "$url/$job", "what stands at id names no job"),
+        (
+            {"id": "http://elsewhere.example/jobs/1"},
+            "$job",
+            "the job at id has no address at the host of url",
+        ),
+        ({"id": "//elsewhere.example/jobs/1"}, "$job", "the job at id has no address at the host of url"),
+        ({"id": "http://[::1"}, "$job", "the job at id has no address at the host of url"),
+    ],
+)
+async def test_a_job_without_a_place_is_malformed(
+    server: JobServer, accepted: Any, poll: str, said: str
+) -> None:
+    """The keys in the headers are not sent to wherever a bot points."""
+    server.accepted = accepted
+
+    assert await failure(server, poll=poll) == ("malformed", said)
+
+
+async def test_a_job_that_never_ends_can_be_left(server: JobServer) -> None:
+    """How long to wait is the caller's business."""
+    server.course = COURSE[:1]
+
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.1):
+            await asked(server)
+    assert 1 <= server.asked["job/1"] <= 11
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"poll": "$url/jobs"}, r"poll has no \$job"),
+        ({"poll": "$url/$job?s=$session"}, r"poll cannot use \$session"),
+        ({"poll": "$url/$job/$NO_SUCH"}, r"\$NO_SUCH is not set in the environment"),
+        ({"poll": "ftp://127.0.0.1/$job"}, "poll: must begin with http"),
+        ({"poll": "", "until": ""}, "job needs poll beside it"),
+        ({"job": ""}, "poll needs job beside it"),
+        ({"job": "a["}, "job=a"),
+        ({"job": "", "poll": "", "until": ""}, "interval needs poll beside it"),
+        ({"interval": 0}, "interval=0: Input should be greater than 0"),
+    ],
+)
+def test_slips_are_found_before_the_start(settings: dict[str, Any], said: str) -> None:
+    """Whatever the user can mend is said by `connect`."""
+    with pytest.raises(InputError, match=said):
+        connect(**settings_of(JobServer(), **settings))

@@ -1,0 +1,224 @@
+"""The adapter of JSON endpoints that answer in pieces."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import pytest
+
+from rag_adapters.http import connect
+from simulator import InputError, Passage, Query, RagFailure
+from tests.servers.loopback import dumps
+from tests.servers.streaming import StreamServer, event
+
+QUERY = Query(text="料金は？", session="s1", case="c1", language="ja")
+DONE = event("[DONE]")
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[StreamServer]:
+    """A bot that says what a test tells it."""
+    async with StreamServer() as running:
+        yield running
+
+
+async def asked(server: StreamServer, *chunks: bytes | float | None, **settings: Any) -> Any:
+    """One question to a bot that answers with these chunks."""
+    server.chunks = chunks
+    rag = connect(**{"url": server.url, "answer": "text", "stream": "sse", **settings})
+    try:
+        return await rag(QUERY)
+    finally:
+        await rag.aclose()
+
+
+async def failure(server: StreamServer, *chunks: bytes | float | None, **settings: Any) -> tuple[str, str]:
+    """Kind and message of the failure that one question meets."""
+    with pytest.raises(RagFailure) as caught:
+        await asked(server, *chunks, **settings)
+    return caught.value.failure.kind, caught.value.failure.message
+
+
+def pieces(*texts: str) -> bytes:
+    """Events with a text each."""
+    return b"".join(event({"text": text}) for text in texts)
+
+
+async def test_the_pieces_together_are_the_answer(server: StreamServer) -> None:
+    """Events without the path say nothing; what follows [DONE] is not read."""
+    answer = await asked(server, event({"id": 1}), pieces("月額", "990円", "です。"), DONE, pieces("?"))
+
+    assert answer.text == "月額990円です。"
+    assert server.requests[0].headers["accept"] == "text/event-stream, application/json"
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7])
+async def test_chunks_may_end_anywhere(server: StreamServer, size: int) -> None:
+    """Within a character, within a line break, within an event."""
+    stream = b"\xef\xbb\xbf: hello\r\n" + pieces("月額", "990円").replace(b"\n", b"\r\n") + b"data:[DONE]\r\r"
+    chunks = [stream[at : at + size] for at in range(0, len(stream), size)]
+
+    assert (await asked(server, *chunks)).text == "月額990円"
+
+
+@pytest.mark.parametrize(
+    ("stream", "said"),
+    [
+        (event("Hello") + event(" world") + event("3") + DONE, "Hello world3"),
+        (event('"Hel"') + event('"lo \\""') + event('"3"'), 'Hello "3'),
+        (event('"') + event("yes") + event('"'), '"yes"'),
+        (event("two\nlines"), "two\nlines"),
+        (b"data: no\ndata\nid: 7\nretry: 3\n\ndata: blank line at the end", "no\nblank line at the end"),
+    ],
+)
+async def test_events_may_be_mere_text(server: StreamServer, stream: bytes, said: str) -> None:
+    """With answer=$ the data of the events is the answer; JSON texts are unquoted when all are such."""
+    assert (await asked(server, stream, answer="$")).text == said
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+async def test_passages_come_in_whichever_event(server: StreamServer, place: int) -> None:
+    """First, last or in between; an event that repeats them adds nothing."""
+    events = [pieces("a"), pieces("b")]
+    sources = [{"id": "1", "text": "料金表"}]
+    events.insert(place, event({"meta": {"sources": sources}}))
+    more = event({"meta": {"sources": [*sources, {"id": "2", "text": "約款"}]}})
+
+    answer = await asked(server, *events, more, passages="meta.sources[*]")
+
+    assert answer.text == "ab"
+    assert answer.passages == (Passage(id="1", text="料金表"), Passage(id="2", text="約款"))
+
+
+async def test_lines_of_json_are_a_stream_too(server: StreamServer) -> None:
+    """One JSON value per line, whatever it is called."""
+    server.content_type = "application/json"
+    lines = b'{"text": "a"}\n\n{"text": "b", "sources": ["s"]}\n{"done": true}\n{"text": "c"}'
+    answer = await asked(server, lines, stream="lines", until="done", passages="sources")
+
+    assert (answer.text, answer.passages) == ("ab", (Passage(id="1", text="s"),))
+    assert server.requests[0].headers["accept"] == "application/x-ndjson, application/json"
+
+
+async def test_a_condition_ends_the_stream(server: StreamServer) -> None:
+    """The connection is left, though the bot keeps it open."""
+    ended = event({"text": "b", "event": "end"})
+    answer = await asked(server, pieces("a"), ended, 3600.0, until="event=end|stop")
+    async with asyncio.timeout(5):
+        await server.left.wait()
+
+    assert answer.text == "ab"
+
+
+async def test_an_event_may_begin_anew(server: StreamServer) -> None:
+    """A moderation replaces what was said; a bot that repeats all of it so far begins anew each time."""
+    replaced = [event({"text": "no", "event": "m"}), event({"text": "sorry", "event": "replace"})]
+    growing = [event({"text": "月"}), event({"text": "月額"}), event({"text": "月額990円"})]
+
+    assert (await asked(server, *replaced, restart="event=replace")).text == "sorry"
+    assert (await asked(server, *growing, restart="text")).text == "月額990円"
+
+
+async def test_what_does_not_stream_is_read_as_it_is(server: StreamServer) -> None:
+    """A server that answers at once has answered."""
+    server.content_type = "application/json"
+
+    assert (await asked(server, dumps({"text": "at once"}))).text == "at once"
+
+
+async def test_a_secret_is_masked_although_it_comes_in_pieces(
+    server: StreamServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Put together again, it would stand in the answer."""
+    monkeypatch.setenv("BOT_TOKEN", "sk-very-secret")
+    answer = await asked(
+        server, pieces("it is sk-ve", "ry-secret"), headers="Authorization: Bearer ${BOT_TOKEN}"
+    )
+
+    assert answer.text == "it is ***"
+
+
+@pytest.mark.parametrize(
+    ("chunks", "settings", "kind", "said"),
+    [
+        ([], {}, "empty", "the stream had no event"),
+        ([DONE], {}, "empty", "the stream had no event"),
+        ([pieces("", "")], {}, "empty", "the bot's answer at text is empty"),
+        ([event({"delta": "a"})], {}, "malformed", "no 'text' in the reply, which has the keys delta"),
+        ([event("words")], {}, "malformed", "no 'text' in the reply, which is a text"),
+        ([event({"text": {"a": 1}})], {}, "malformed", "what stands at text is no text: it has the keys a"),
+        ([pieces("a")], {"until": "event=end"}, "error", "the stream ended without event=end"),
+        ([pieces("a"), None], {}, "error", "127.0.0.1"),
+        (
+            [pieces("a"), event({"error": {"message": "no model"}})],
+            {},
+            "error",
+            "the stream broke off with an error: no model",
+        ),
+        ([event("overloaded", "error")], {}, "error", "the stream broke off with an error: overloaded"),
+        (
+            [event({"type": "error", "code": 7}, "x")],
+            {},
+            "error",
+            'the stream broke off with an error: {"type"',
+        ),
+        ([event({"event": "error", "status": 401, "message": "key"})], {}, "denied", "HTTP 401: key"),
+        ([event({"event": "error", "status": 503, "message": "busy"})], {}, "error", "HTTP 503: busy"),
+        ([b"data: " + b"x" * 2**20] * 9, {}, "malformed", "the stream is longer than 8 MB"),
+    ],
+)
+async def test_failures_say_what_came_instead(
+    server: StreamServer, chunks: Sequence[bytes | None], settings: dict[str, str], kind: str, said: str
+) -> None:
+    """Half an answer is none; an error among the events is the bot's."""
+    found = await failure(server, *chunks, **settings)
+
+    assert found[0] == kind
+    assert found[1].startswith(said)
+    assert len(found[1]) < 300
+
+
+async def test_a_page_and_a_refusal_are_told_as_such(server: StreamServer) -> None:
+    """Status and content type are looked at before the stream is."""
+    server.content_type = "text/html"
+    page = await failure(server, b"<title>Login</title>")
+    server.status = 429
+
+    assert page == ("malformed", "the reply is not JSON but text/html: <title>Login</title>")
+    assert await failure(server, b"slow down") == ("error", "HTTP 429: slow down")
+
+
+async def test_many_streams_at_once(server: StreamServer) -> None:
+    """Slow ones do not hold up each other."""
+    server.chunks = [pieces("a"), 0.05, pieces("b"), DONE]
+    rag = connect(url=server.url, answer="text", stream="sse")
+    async with asyncio.timeout(2):
+        answers = await asyncio.gather(*(rag(QUERY) for _ in range(100)))
+    await rag.aclose()
+
+    assert {answer.text for answer in answers} == {"ab"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"stream": "yes"}, "stream=yes: use sse or lines"),
+        ({"stream": "", "until": "event=end"}, "until needs stream or poll beside it"),
+        ({"stream": "", "restart": "event=end"}, "restart needs stream beside it"),
+        ({"until": "=end"}, "until=: not a path"),
+        ({"restart": "a[=end"}, "restart=a"),
+        ({"poll": "$url/$job", "job": "id"}, "stream and poll exclude each other"),
+    ],
+)
+def test_slips_are_found_before_the_start(settings: dict[str, Any], said: str) -> None:
+    """Whatever the user can mend is said by `connect`."""
+    with pytest.raises(InputError, match=said.replace("$", r"\$")):
+        connect(**{"url": "http://127.0.0.1/chat", "answer": "text", "stream": "sse", **settings})
+
+
+async def test_a_question_is_sent_as_without_a_stream(server: StreamServer) -> None:
+    """The request is the same."""
+    await asked(server, pieces("a"), request=json.dumps({"message": "$question", "stream": True}))
+
+    assert server.requests[0].body == {"message": "料金は？", "stream": True}

@@ -1,0 +1,291 @@
+"""The settings that every adapter takes."""
+
+import asyncio
+import contextlib
+import inspect
+import threading
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_adapters._limits import LimitedBot, Limits, Transient, limited, within
+from rag_adapters.http import connect
+from simulator import Answer, Case, InputError, Query, RagFailure, find
+from simulator.conversation import ask
+from tests.servers import bot as bots
+from tests.servers.bot import BotServer
+from tests.servers.faults import Reply, error, script
+from tests.servers.openai import OpenAIServer
+
+QUERY = Query(text="料金は？", session="s1", case="c1", language="ja")
+NAMES = ["timeout", "concurrency", "retries"]
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[BotServer]:
+    """A bot that answers until a test tells it otherwise."""
+    async with BotServer(lambda _: bots.said("990円です。")) as running:
+        yield running
+
+
+def failing(times: int, reply: Reply) -> Callable[[Any], Any]:
+    """A bot's behaviour: so many failures, then an answer."""
+    left = [reply] * times
+    return lambda _: left.pop() if left else bots.said("990円です。")
+
+
+async def connected(server: BotServer, **settings: str) -> Any:
+    """The bot over http, connected as in a rehearsal."""
+    return await find.connect("http", {"url": server.url, "answer": "data.reply", **settings}, {})
+
+
+def write(name: str, source: str) -> None:
+    """A file of the user's."""
+    Path(name).write_text(source, encoding="utf-8")
+
+
+async def failure(asked: Awaitable[Any]) -> tuple[str, str]:
+    """Kind and message of the failure that one question meets."""
+    with pytest.raises(RagFailure) as caught:
+        await asked
+    return caught.value.failure.kind, caught.value.failure.message
+
+
+@pytest.mark.parametrize("name", find.adapter_names())
+def test_every_adapter_takes_them(name: str) -> None:
+    """Beside its own settings, with their bounds."""
+    connect = find.connector(name)
+    cases = (Case(id="c", question="q", language="ja", answer="a"),)
+    required = {
+        key: "x"
+        for key, parameter in inspect.signature(connect).parameters.items()
+        if parameter.default is parameter.empty and key != "cases"
+    }
+    given = {**required, "timeout": "2.5", "concurrency": "3", "retries": "1"}
+    bound = find.bound_settings(name, connect, given, {"cases": cases, "chat": None})
+
+    assert [bound[key] for key in NAMES] == [2.5, 3, 1]
+    for wrong in ({"timeout": "0"}, {"concurrency": "0"}, {"retries": "-1"}, {"retries": "two"}):
+        with pytest.raises(InputError, match=f"adapter {name}: --set {next(iter(wrong))}="):
+            find.bound_settings(name, connect, {**required, **wrong}, {"cases": cases, "chat": None})
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+async def test_a_bot_is_asked_again_as_often_as_told(server: BotServer, status: int) -> None:
+    """The time of the answer counts from the first attempt; further attempts are counted."""
+    server.behaviour = failing(2, Reply(status=status, headers={"retry-after": "0"}))
+    rag = await connected(server, retries="2")
+    answer = await rag(QUERY)
+    await rag.aclose()
+
+    assert answer.text == "990円です。"
+    assert len(server.requests) == 3
+    assert rag.again == 2
+    assert answer.seconds > 0
+
+
+async def test_the_last_failure_says_how_often_it_was_tried(server: BotServer) -> None:
+    """It stays of its kind."""
+    server.behaviour = failing(9, Reply(status=503, body=b"busy", headers={"retry-after": "0"}))
+    rag = await connected(server, retries="2")
+
+    assert await failure(rag(QUERY)) == ("error", "HTTP 503: busy (3 attempts)")
+    await rag.aclose()
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [Reply(status=400), Reply(status=401), Reply(status=404), Reply(close=True), Reply(body=b"<html>")],
+)
+async def test_what_would_not_change_is_not_tried_again(server: BotServer, reply: Reply) -> None:
+    """Nor a question that may have been answered already."""
+    server.behaviour = failing(1, reply)
+    rag = await connected(server, retries="3")
+    await failure(rag(QUERY))
+    await rag.aclose()
+
+    assert len(server.requests) == 1
+
+
+async def test_a_bot_that_wants_to_be_left_alone_for_long_is(server: BotServer) -> None:
+    """No customer would stay: the refusal counts, at once."""
+    server.behaviour = failing(1, Reply(status=429, body=b"later", headers={"retry-after": "3600"}))
+    rag = await connected(server, retries="3")
+
+    assert await failure(rag(QUERY)) == ("error", "HTTP 429: later")
+    await rag.aclose()
+
+
+async def test_without_the_setting_nothing_is_tried_again(server: BotServer) -> None:
+    """A bot's failure is a finding."""
+    server.behaviour = failing(1, Reply(status=503))
+    rag = await connected(server)
+
+    assert await failure(rag(QUERY)) == ("error", "HTTP 503")
+    await rag.aclose()
+
+
+async def test_a_bot_that_is_not_there_yet(unused_tcp_port: int) -> None:
+    """It is tried again after half a second; by then it may be there."""
+    async with contextlib.AsyncExitStack() as stack:
+        http = connect(url=f"http://127.0.0.1:{unused_tcp_port}/chat", answer="data.reply")
+        stack.push_async_callback(http.aclose)
+
+        async def rag(query: Query) -> Answer:
+            try:
+                return await http(query)
+            except RagFailure:
+                late = BotServer(lambda _: bots.said("a"), port=unused_tcp_port)
+                await stack.enter_async_context(late)
+                raise
+
+        answer = await within(Limits(retries=1), rag)(QUERY)
+
+    assert answer.text == "a"
+    assert 0.5 <= answer.seconds < 2
+
+
+async def test_a_chat_model_is_asked_again_too() -> None:
+    """The endpoint says how long to wait."""
+    replies = script([error(429, headers={"retry-after": "0"}), "hello"])
+    async with OpenAIServer(replies) as server:
+        given = {"url": server.url, "model": "m", "retries": "1"}
+        rag: Any = await find.connect("openai_chat", given, {})
+        answer = await rag(QUERY)
+        await rag.aclose()
+
+    assert answer.text == "hello"
+    assert rag.again == 1
+
+
+async def test_an_answer_is_waited_for_so_long(server: BotServer) -> None:
+    """Attempts and waits together; the message is that of the rehearsal's own limit."""
+    server.behaviour = bots.hangs
+    rag = await connected(server, timeout="0.05")
+    hung = await failure(rag(QUERY))
+    server.behaviour = failing(9, Reply(status=503))
+    patient = await connected(server, timeout="0.05", retries="9")
+    busy = await failure(patient(QUERY))
+    await rag.aclose()
+    await patient.aclose()
+
+    assert hung == busy == ("timeout", "no answer within 0.05 s")
+
+
+async def test_a_bots_own_time_out_stays_its_own() -> None:
+    """It is told from ours."""
+
+    async def rag(_query: Query) -> Answer:
+        raise TimeoutError("upstream")
+
+    with pytest.raises(TimeoutError, match="upstream"):
+        await within(Limits(timeout=5), rag)(QUERY)
+
+
+async def test_so_many_are_asked_at_once() -> None:
+    """Waiting for a place does not count as the bot's time."""
+    active, most = 0, 0
+
+    async def rag(_query: Query) -> Answer:
+        nonlocal active, most
+        active += 1
+        most = max(most, active)
+        await asyncio.sleep(0.01)
+        active -= 1
+        return Answer(text="a")
+
+    bot = within(Limits(concurrency=2), rag)
+    answers = await asyncio.gather(*(ask(bot, QUERY, 10) for _ in range(10)))
+
+    assert most == 2
+    assert max(answer.seconds or 0 for answer in answers) < 0.04
+
+
+async def test_blocking_bots_have_limits_too() -> None:
+    """They run on threads of their own, which do not hold up the exit."""
+    threads = []
+
+    def rag(query: Query) -> Answer:
+        threads.append((threading.current_thread().daemon, time.perf_counter()))
+        if len(threads) == 1:
+            raise Transient("error", "HTTP 503", 0)
+        return Answer(text=query.text)
+
+    bot = within(Limits(concurrency=1, retries=1, timeout=5), rag)
+
+    assert (await bot(QUERY)).text == "料金は？"
+    assert [daemon for daemon, _ in threads] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("raised", "said"), [(SystemExit(3), "SystemExit: 3"), (StopIteration("x"), "StopIteration: x")]
+)
+async def test_a_blocking_bot_that_wants_to_end_everything(raised: BaseException, said: str) -> None:
+    """It ends its own answer."""
+
+    def rag(_query: Query) -> Answer:
+        raise raised
+
+    assert await failure(within(Limits(timeout=5), rag)(QUERY)) == ("error", said)
+
+
+async def test_a_blocking_bot_may_give_something_to_wait_for() -> None:
+    """As everywhere; texts and pairs pass as they are."""
+
+    async def later(text: str) -> tuple[str, list[str]]:
+        return text, ["s"]
+
+    def rag(query: Query) -> Any:
+        return later(query.text)
+
+    assert await within(Limits(timeout=5), rag)(QUERY) == ("料金は？", ["s"])
+
+
+async def test_a_connect_of_ones_own_can_have_them() -> None:
+    """A decorator adds them; a setting that it has itself stays its own, and one decoration is enough."""
+    shop = """
+from rag_adapters._limits import limited
+
+class Bot:
+    closed = False
+    async def __call__(self, query):
+        return "a"
+    def aclose(self):
+        Bot.closed = True
+
+@limited
+@limited
+async def connect(*, timeout: str = "own", **more: str):
+    Bot.timeout = timeout
+    return Bot()
+"""
+    write("shop.py", shop)
+    rag: Any = await find.connect("shop.py:connect", {"timeout": "mine", "concurrency": "1"}, {})
+    answer = await rag(QUERY)
+    await rag.aclose()
+
+    made: Any = type(rag.rag)
+    assert type(rag) is LimitedBot
+    assert answer == "a"
+    assert (made.timeout, made.closed) == ("mine", True)
+
+
+async def test_a_bot_without_limits_is_left_alone() -> None:
+    """Nothing stands between it and the rehearsal; one without connections is closed in peace."""
+
+    def rag(query: Query) -> Answer:
+        return Answer(text=query.text)
+
+    assert limited(lambda: rag)() is rag
+    await LimitedBot(rag, Limits(timeout=1)).aclose()
+
+
+def test_annotations_for_type_checkers_only_do_no_harm() -> None:
+    """They stay what they were written as."""
+
+    def connect(*, region: "Nowhere" = "east") -> None: ...  # type: ignore[name-defined]  # noqa: F821
+
+    assert list(inspect.signature(limited(connect)).parameters) == ["region", *NAMES]

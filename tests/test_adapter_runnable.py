@@ -1,0 +1,314 @@
+"""The adapter of LangChain runnables."""
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from simulator import Answer, InputError, Passage, RagFailure, Usage
+from tests.runnables import MEMORY, PRELUDE, PRICES, QUERY, asked, connected, forget
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What is imported from the test's folder is forgotten afterwards."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    yield
+    forget(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("bot = RunnableLambda(lambda text: text.upper() + '!')", "料金は？!"),
+        ("bot = RunnableLambda(lambda given: given['question'])", "料金は？"),
+        ("bot = RunnableLambda(lambda given: given['frage'])", "料金は？"),
+        ("def f(text: str) -> str: return text\nbot = RunnableLambda(f)", "料金は？"),
+        ("key = 'input'\ndef f(given): return given[key][:2]\nbot = RunnableLambda(f)", "料金"),
+        ("key = 'messages'\ndef f(x): return x[key][-1].content\nbot = RunnableLambda(f)", "料金は？"),
+        (
+            "class Shy(RunnableLambda):\n    def get_input_jsonschema(self, **kwargs): raise OSError\n"
+            "bot = Shy(lambda given: given['question'])",
+            "料金は？",
+        ),
+        ("bot = Echo()", "3: 料金は？"),
+        ("bot = ChatPromptTemplate.from_template('Q: {question}') | Echo()", "1: Q: 料金は？"),
+        (
+            "bot = ChatPromptTemplate.from_messages([('system', 's'), MessagesPlaceholder('chat_history'),"
+            " ('human', '{input}')]) | Echo()",
+            "4: 料金は？",
+        ),
+        (
+            "bot = ChatPromptTemplate.from_messages([MessagesPlaceholder('history', optional=True),"
+            " ('human', '{query}')]) | Echo()",
+            "3: 料金は？",
+        ),
+        ("bot = ChatPromptTemplate.from_template('{question} ({language})') | Echo()", "1: 料金は？ (ja)"),
+        ("async def f(text: str) -> str: return text\nbot = RunnableLambda(f)", "料金は？"),
+    ],
+)
+async def test_the_input_is_found_from_what_is_declared_or_by_trying(source: str, said: str) -> None:
+    """A string, one field, a field beside the history, a list of messages: whichever it takes."""
+    assert (await asked(source)).text == said
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"input": "text"}, "'料金は？'"),
+        ({"input": "question"}, "{'question': '料金は？'}"),
+        ({"input": "frage", "history": "davor"}, "{'davor': ['前の質問', '前の答え'], 'frage': '料金は？'}"),
+        ({"input": "list"}, "['前の質問', '前の答え', '料金は？']"),
+        ({"input": "messages"}, "{'messages': ['前の質問', '前の答え', '料金は？']}"),
+        (
+            {"input": '{"q": {"text": "($language) $question"}, "past": "$history", "who": "$session"}'},
+            "{'past': ['前の質問', '前の答え'], 'q': {'text': '(ja) 料金は？'}, 'who': 's1'}",
+        ),
+    ],
+)
+async def test_the_input_may_be_told(settings: dict[str, str], said: str) -> None:
+    """A name is a field; JSON is a template whose dialogue becomes messages."""
+    source = """
+        def plain(value):
+            if isinstance(value, dict):
+                return {key: plain(value[key]) for key in sorted(value)}
+            if isinstance(value, list):
+                return [plain(each) for each in value]
+            return getattr(value, "content", value)
+
+        bot = RunnableLambda(lambda given: repr(plain(given)))
+    """
+
+    assert (await asked(source, QUERY, **settings)).text == said
+
+
+async def test_a_chain_of_prompt_model_and_parser_shows_what_it_retrieved() -> None:
+    """An answer that is a mere text still has its passages: the retriever was watched."""
+    source = """
+        prompt = ChatPromptTemplate.from_template("資料: {context}\\n質問: {question}")
+        asked = {"context": Shelf() | joined, "question": RunnablePassthrough()}
+        bot = asked | prompt | Echo() | StrOutputParser()
+    """
+
+    answer = await asked(source)
+
+    assert (
+        answer.text
+        == "1: Human: 資料".replace("Human: ", "") + ": マンションプランは月額4,180円です。\n質問: 料金は？"
+    )
+    assert answer.passages == (PRICES,)
+
+
+async def test_a_retriever_within_a_retriever_is_its_own_affair() -> None:
+    """What the outer one gives is what the answer rests on."""
+    source = """
+        class Sieve(BaseRetriever):
+            def _get_relevant_documents(self, query, *, run_manager):
+                found = Shelf().invoke(query, config={"callbacks": run_manager.get_child()})
+                return [Document(page_content=each.page_content[:3]) for each in found]
+
+        bot = Sieve() | joined
+    """
+
+    assert (await asked(source)).passages == (Passage(id="1", text="マンシ"),)
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [
+        "{'answer': 'a', 'context': [PRICES]}",
+        "{'answer': AIMessage('a'), 'documents': [PRICES]}",
+        "{'result': 'a', 'source_documents': [PRICES]}",
+        "{'output': 'a', 'documents': {'not': 'documents'}, 'context': [PRICES]}",
+        "{'messages': [HumanMessage('q'), AIMessage('a')], 'documents': [PRICES]}",
+        "{'messages': [{'role': 'user', 'content': 'q'}, {'type': 'ai', 'content': 'a'}], 'context': PRICES}",
+        "{'messages': [HumanMessage('q')], 'generation': 'a', 'documents': [PRICES]}",
+        "{'messages': [HumanMessage('q'), tool('t'), AIMessage('a')]}",
+        "{'messages': [HumanMessage('q'), tool('a')]}",
+        "('a', [PRICES])",
+        "Out('a', [PRICES])",
+        "Model(answer='a', documents=[PRICES])",
+    ],
+)
+async def test_documents_are_found_where_chains_and_graphs_keep_them(returned: str) -> None:
+    """In a mapping, beside or within messages, in a dataclass or a pydantic object."""
+    source = f"""
+        from dataclasses import dataclass
+        from pydantic import BaseModel
+
+        @dataclass
+        class Out:
+            answer: str
+            documents: list
+
+        class Model(BaseModel):
+            answer: str
+            documents: list
+
+        def tool(text): return ToolMessage(text, tool_call_id="1", artifact=[PRICES])
+        def f(question: str): return {returned}
+        bot = RunnableLambda(f)
+    """
+    answer = await asked(source)
+
+    assert (answer.text, answer.passages) == ("a", (PRICES,))
+
+
+async def test_the_words_of_tools_count_where_there_are_no_documents() -> None:
+    """Of this turn only, and not those of a tool that failed."""
+    source = """
+        def tool(text, status="success"):
+            return ToolMessage(text, name="search", tool_call_id="1", status=status)
+
+        def f(question: str):
+            said = [HumanMessage("q"), tool("earlier"), AIMessage("a"), HumanMessage("q")]
+            reply = AIMessage([{"type": "reasoning"}, {"type": "text", "text": "b"}])
+            return {"messages": [*said, tool("boom", "error"), tool("今"), reply]}
+
+        bot = RunnableLambda(f)
+    """
+
+    assert await asked(source) == Answer(
+        text="b", passages=(Passage(id="search-1", text="今", source="search"),)
+    )
+
+
+async def test_paths_of_ones_own() -> None:
+    """Where answer and passages stand can be told."""
+    source = """
+        def f(question: str):
+            return {"text": "no", "out": {"said": AIMessage("yes")}, "found": [{"d": [PRICES]}]}
+        bot = RunnableLambda(f)
+    """
+
+    answer = await asked(source, answer="out.said", passages="found[0].d")
+
+    assert (answer.text, answer.passages) == ("yes", (PRICES,))
+
+
+async def test_tokens_of_all_models_are_counted() -> None:
+    """Whatever becomes of the message afterwards."""
+    source = """
+        from langchain_core.language_models import FakeMessagesListChatModel
+
+        usage = {"input_tokens": 7, "output_tokens": 3, "total_tokens": 10}
+        said = AIMessage("a", usage_metadata=usage, response_metadata={"model_name": "m-1"})
+        bot = FakeMessagesListChatModel(responses=[said]) | StrOutputParser()
+    """
+
+    assert (await asked(source)).usage == Usage(model="m-1", tokens_in=7, tokens_out=3)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def bot(): return RunnableLambda(lambda text: text.strip())",
+        "async def bot(): return RunnableLambda(lambda text: text.strip())",
+        "def bot(k=1, **more): return RunnableLambda(lambda text: text.strip())",
+        "class bot(Shelf):\n    async def ainvoke(self, text, config=None): return text",
+    ],
+)
+async def test_what_makes_a_runnable_is_called_first(source: str) -> None:
+    """A function, sync or async, or a class, called without arguments."""
+    assert (await asked(source)).text == "料金は？"
+
+
+async def test_many_questions_at_once_try_only_once() -> None:
+    """While the form of input is being found, the others wait; then all use it."""
+    source = """
+        seen = []
+        def f(given):
+            seen.append(type(given).__name__)
+            return given[key]
+        key = "question"
+        bot = RunnableLambda(f)
+    """
+    rag = await connected(source)
+    answers = await asyncio.gather(*(rag(QUERY) for _ in range(10)))
+
+    assert {answer.text for answer in answers} == {"料金は？"}
+    assert sys.modules["_user_bot"].seen == ["str"] + ["dict"] * 10
+
+
+@pytest.mark.parametrize(
+    ("source", "kind", "said"),
+    [
+        ("def f(text: str): raise OSError('down')", "error", "OSError: down"),
+        ("def f(text: str): raise TimeoutError('slow')", "timeout", "TimeoutError: slow"),
+        ("def f(text: str): return None", "empty", "returned None"),
+        ("def f(text: str): return 3", "malformed", "the bot answered with int"),
+        ("def f(text: str): return [PRICES]", "malformed", "the bot answered with list"),
+        (
+            "def f(text: str): return {'reply': 'a'}",
+            "malformed",
+            "needs the key 'answer', but it has the keys reply",
+        ),
+        ("def f(text: str): return {'messages': [HumanMessage('q')]}", "empty", "no entry of the assistant"),
+        (
+            "def f(x): return x + 1",
+            "malformed",
+            "none of the usual inputs (text: TypeError, question: TypeError,",
+        ),
+        ("def f(x): raise OSError('down')", "error", "OSError: down"),
+    ],
+)
+async def test_what_is_no_answer_is_typed(source: str, kind: str, said: str) -> None:
+    """The message says what came, and where in the user's own code."""
+    with pytest.raises(RagFailure) as caught:
+        await asked(f"{source}\nbot = RunnableLambda(f)")
+
+    assert caught.value.failure.kind == kind
+    assert said in caught.value.failure.message
+    assert "\n" not in caught.value.failure.message
+
+
+async def test_the_line_of_the_users_own_code_is_told() -> None:
+    """Not that of the library which called it."""
+    line = PRELUDE.count("\n") + 1
+    with pytest.raises(RagFailure, match=rf"^bot.py, line {line}: KeyError: 'key'"):
+        await asked("def f(text: str): return {}['key']\nbot = RunnableLambda(f)")
+
+
+@pytest.mark.parametrize(
+    ("source", "settings", "said"),
+    [
+        ("bot = 3", {}, "bot.py:bot is int, not a runnable: it has no ainvoke()"),
+        ("def bot(): return 3", {}, "what bot.py:bot gives is int, not a runnable"),
+        ("bot = str", {}, "what bot.py:bot gives is str, not a runnable"),
+        (
+            "def bot(question): return question",
+            {},
+            "takes question, but what makes a runnable is called without",
+        ),
+        ("def bot(): return {}['key']", {}, "bot.py:bot: it cannot be made: bot.py, line"),
+        ("", {}, "bot.py has no 'bot'"),
+        ("app = Echo()\nclass Z: ...", {"target": "bot.py:ap"}, "bot.py has no 'ap'. It has: app."),
+        ("app = Echo()", {"target": "bot.py:"}, "target=bot.py:: write file.py:function"),
+        (MEMORY, {"target": "bot.py:graph"}, "bot.py:graph is not compiled"),
+        (
+            "bot = ChatPromptTemplate.from_template('{context} {topic}') | Echo()",
+            {},
+            "bot.py:bot: it takes context, topic: say which of them is the question: --set input=NAME",
+        ),
+        (
+            "bot = ChatPromptTemplate.from_template('{context} {question}') | Echo()",
+            {},
+            """it takes context too: --set 'input={"question": "$question", ...}'""",
+        ),
+        ("bot = Echo()", {"input": "messages", "history": "h"}, "history=h goes with the name of a field"),
+        ("bot = Echo()", {"input": "{question}"}, "input is not JSON"),
+        ("bot = Echo()", {"input": '{"q": "?"}'}, "input has neither $question nor $messages"),
+        ("bot = Echo()", {"input": '{"q": "$question $k"}'}, "input: $k is not known"),
+        ("bot = Echo()", {"answer": "a["}, "answer=a["),
+        ("bot = Echo()", {"retries": "-1"}, "--set retries=-1"),
+    ],
+)
+async def test_slips_are_told_before_the_start(source: str, settings: dict[str, str], said: str) -> None:
+    """Whatever the user can mend is said by `connect`, in one line."""
+    with pytest.raises(InputError) as caught:
+        await connected(source, **settings)
+
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)

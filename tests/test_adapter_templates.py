@@ -1,0 +1,250 @@
+"""The templates of the http adapter, each against a bot of its platform."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_adapters._options import TEMPLATES, read_template, template_names
+from rag_adapters.http import connect
+from simulator import InputError, Message, Passage, Query, RagFailure
+from tests.servers.bot import Asked, BotServer
+from tests.servers.jobs import JobServer
+from tests.servers.platforms import CONTENT, KEY, BedrockGateway, DifyServer, PlatformServer
+from tests.servers.streaming import StreamServer, event
+
+FIRST = Query(text="料金は？", session="run/angry/c1#0", case="c1", language="ja")
+PASSAGES = [{"id": "1", "text": "料金表", "score": 0.5}]
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the platforms want to see."""
+    monkeypatch.setenv("DIFY_API_KEY", KEY)
+    monkeypatch.setenv("BEDROCK_GATEWAY_KEY", KEY)
+
+
+@pytest.fixture
+async def plain() -> AsyncIterator[BotServer]:
+    """A bot of the plain shape: the questions before this one, and the question."""
+
+    def answer(asked: Asked) -> dict[str, Any]:
+        before = len(asked.body["history"])
+        return {"answer": f"{before}: {asked.body['question']}", "passages": PASSAGES}
+
+    async with BotServer(answer) as running:
+        yield running
+
+
+def write(name: str, text: str) -> None:
+    """A file of the user's."""
+    Path(name).write_text(text, encoding="utf-8")
+
+
+async def talk(rag: Any, session: str, *lines: str) -> list[Any]:
+    """The answers to a customer's lines, one after the other, the dialogue told along."""
+    history: tuple[Message, ...] = ()
+    answers = []
+    for line in lines:
+        answer = await rag(Query(text=line, history=history, session=session, case="c1"))
+        said = (Message(role="user", content=line), Message(role="assistant", content=answer.text))
+        history = (*history, *said)
+        answers.append(answer)
+    return answers
+
+
+PLATFORMS = [
+    (DifyServer(), "dify", "seg-1"),
+    (DifyServer(), "dify_stream", "seg-1"),
+    (DifyServer(agent=True), "dify_stream", "seg-1"),
+    (BedrockGateway(), "bedrock_agent", "s3://faq/fees.md"),
+    (BedrockGateway(), "bedrock_knowledge_base", "s3://faq/fees.md"),
+]
+
+
+@pytest.mark.parametrize(("server", "template", "id_"), PLATFORMS)
+async def test_each_customer_keeps_a_conversation(server: PlatformServer, template: str, id_: str) -> None:
+    """The platform names it in its first answer, and hears that name again; passages come once each."""
+    async with server:
+        rag = connect(url=server.url, template=template)
+        talks = await asyncio.gather(*(talk(rag, f"s{at}", "料金は？", "それで？") for at in range(3)))
+        again = await talk(rag, "s0", "最初から")
+        await rag.aclose()
+
+    for answers in talks:
+        assert [answer.text for answer in answers] == ["1番目: 料金は？", "2番目: それで？"]
+        assert [(each.id, each.text) for each in answers[0].passages] == [(id_, CONTENT)]
+    assert again[0].text == "1番目: 最初から"
+    assert sorted(server.conversations.values()) == [1, 2, 2, 2]
+    named = "conversation_id" if template.startswith("dify") else "sessionId"
+    assert [named in request.body for request in server.requests].count(False) == 4
+
+
+async def test_dify_names_document_and_score() -> None:
+    """A passage of Dify has them."""
+    async with DifyServer() as server:
+        rag = connect(url=server.url, template="dify")
+        answer = await rag(FIRST)
+        await rag.aclose()
+
+    assert answer.passages == (Passage(id="seg-1", text=CONTENT, source="料金.md", score=0.98),)
+
+
+async def test_what_a_moderation_puts_in_its_place_is_the_answer() -> None:
+    """What was streamed before it never was said."""
+    async with DifyServer(moderated=True) as server:
+        rag = connect(url=server.url, template="dify_stream")
+        answer = await rag(FIRST)
+        await rag.aclose()
+
+    assert answer.text == "お答えできません。"
+
+
+@pytest.mark.parametrize(
+    ("server", "settings", "kind", "said"),
+    [
+        (DifyServer(fails=True), {"template": "dify_stream"}, "error", "HTTP 503: no model"),
+        (DifyServer(agent=True), {"template": "dify"}, "error", 'HTTP 400: {"code": "invalid_param"'),
+        (
+            DifyServer(),
+            {"template": "dify", "headers": "A: b"},
+            "denied",
+            'HTTP 401: {"code": "unauthorized"',
+        ),
+        (
+            DifyServer(),
+            {"template": "dify", "conversation": "name"},
+            "malformed",
+            "no 'name' in the reply, which",
+        ),
+        (
+            DifyServer(),
+            {"template": "dify", "conversation": "metadata"},
+            "malformed",
+            "what stands at metadata names no conversation",
+        ),
+        (BedrockGateway(), {"template": "bedrock_agent", "headers": ""}, "denied", "HTTP 403"),
+    ],
+)
+async def test_failures_of_platforms_are_told(
+    server: PlatformServer, settings: dict[str, Any], kind: str, said: str
+) -> None:
+    """In their own words; a setting given wins over the template's."""
+    async with server:
+        rag = connect(url=server.url, **settings)
+        with pytest.raises(RagFailure) as caught:
+            await rag(FIRST)
+        await rag.aclose()
+
+    assert caught.value.failure.kind == kind
+    assert caught.value.failure.message.startswith(said)
+
+
+async def test_the_plain_shape(plain: BotServer) -> None:
+    """What a small server of one's own can speak."""
+    rag = connect(url=plain.url, template="chat")
+    answers = await talk(rag, "s1", "料金は？", "それで？")
+    await rag.aclose()
+
+    assert [answer.text for answer in answers] == ["0: 料金は？", "2: それで？"]
+    assert answers[0].passages == (Passage(id="1", text="料金表", score=0.5),)
+    assert plain.requests[0].body == {
+        "question": "料金は？",
+        "history": [],
+        "session": "s1",
+        "language": "ja",
+    }
+
+
+async def test_the_plain_shape_as_a_stream() -> None:
+    """Pieces of the answer, and the passages in one of them."""
+    chunks = [
+        event({"answer": "料金"}),
+        event({"answer": "は"}),
+        event({"passages": PASSAGES}),
+        event("[DONE]"),
+    ]
+    async with StreamServer(chunks) as server:
+        rag = connect(url=server.url, template="chat_stream")
+        answer = await rag(FIRST)
+        await rag.aclose()
+
+    assert (answer.text, answer.passages[0].id) == ("料金は", "1")
+
+
+async def test_the_plain_shape_as_a_job() -> None:
+    """Its condition and its address come from the template, the interval from the user."""
+    done = {"status": "done", "answer": "990円です。", "passages": PASSAGES}
+    async with JobServer([{"status": "running"}, done]) as server:
+        rag = connect(url=server.url, template="chat_job", interval=0.01)
+        answer = await rag(FIRST)
+        await rag.aclose()
+
+    assert (answer.text, answer.passages[0].id) == ("990円です。", "1")
+
+
+@pytest.mark.parametrize("suffix", ["toml", "json"])
+async def test_a_template_of_ones_own(plain: BotServer, suffix: str) -> None:
+    """A file beside the team's questions; what is given wins over it."""
+    settings = {
+        "answer": "nowhere",
+        "passages": "passages",
+        "request": {"question": "$question", "history": []},
+    }
+    lines = [f"{name} = {json.dumps(value)}" for name, value in settings.items() if name != "request"]
+    text = "\n".join([*lines, "[request]", 'question = "$question"', "history = []"])
+    write(f"mine.{suffix}", json.dumps(settings) if suffix == "json" else text)
+
+    rag = connect(url=plain.url, template=f"./mine.{suffix}", answer="answer")
+    answer = await rag(FIRST)
+    await rag.aclose()
+
+    assert (answer.text, answer.passages[0].id) == ("0: 料金は？", "1")
+
+
+def test_every_template_is_tried_here() -> None:
+    """One that nobody tries is a promise that nobody keeps; each says in its first line what it is for."""
+    source = Path(__file__).read_text(encoding="utf-8")
+
+    for name in template_names():
+        assert f'"{name}"' in source, name
+        assert (TEMPLATES / f"{name}.toml").read_text(encoding="utf-8").startswith("# ")
+
+
+@pytest.mark.parametrize(
+    ("text", "settings", "said"),
+    [
+        ("", {"template": "difi"}, "template=difi: there is none of that name. There are: bedrock_agent, "),
+        ("", {"template": "./none.toml"}, r"template=./none.toml: the file cannot be read \(No such file"),
+        ("answer = ", {}, r"template=./t.toml: the file cannot be read \("),
+        ("answr = 'a'", {}, "template=./t.toml: answr: Extra inputs are not permitted"),
+        ("answer = 3", {}, "template=./t.toml: answer: Input should be a valid string"),
+        ("answer = 'a'\nrequest = {m = '-'}", {}, r"request has no \$question"),
+        (
+            "[request]\nm = '$question'",
+            {},
+            r"answer is missing: --set answer=PATH .*, or --set template=NAME \(bedrock_agent",
+        ),
+        (
+            "answer = 'a'\nrequest = {m = '$question', c = '$conversation'}",
+            {},
+            r"\$conversation is used: say where the reply names it",
+        ),
+        ("answer = 'a'\nheaders = 'A: ${NO_SUCH}'", {}, r"\$NO_SUCH is not set in the environment"),
+    ],
+)
+def test_slips_are_found_before_the_start(text: str, settings: dict[str, Any], said: str) -> None:
+    """Whatever the user can mend is said by `connect`."""
+    write("t.toml", text)
+    with pytest.raises(InputError, match=said):
+        connect(**{"url": "http://127.0.0.1/chat", "template": "./t.toml", **settings})
+
+
+def test_a_template_in_json_is_an_object() -> None:
+    """A list of settings is none."""
+    write("t.json", "[]")
+    with pytest.raises(InputError, match=r"template=t.json: must be an object of settings"):
+        read_template("t.json")
