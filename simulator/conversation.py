@@ -13,6 +13,7 @@ from simulator.errors import AccessDenied, BoundaryFailure, ModelFailure, RagFai
 from simulator.spending import BudgetSpent
 from simulator.types import (
     Answer,
+    Case,
     Conversation,
     Ended,
     Failure,
@@ -37,6 +38,11 @@ _STOPPING = (AccessDenied, BudgetSpent, RunFileError, KeyboardInterrupt, Generat
 _LEAVING = {"satisfied": Ended.SATISFIED, "gave_up": Ended.GAVE_UP, "handed_over": Ended.HANDED_OVER}
 
 
+async def ask_plainly(case: Case, turns: tuple[Turn, ...]) -> Utterance:
+    """The first line of most conversations: the case's question as it stands."""
+    return Utterance(text=case.question)
+
+
 class Log(Protocol):
     """Where a dialogue is written as it happens."""
 
@@ -58,12 +64,16 @@ async def converse(
     turns: int,
     session: str,
     timeout: float,
+    opening: User = ask_plainly,
+    parting: bool = True,
     pending: Utterance | None = None,
     on_turn: Callable[[Conversation], None] = lambda _: None,
 ) -> Conversation:
     """Plays on from what `start` already holds, up to `turns` turns, then asks how the customer leaves.
 
-    `pending` is a customer line that was said but not answered before an interruption.
+    `opening` says the first line, `user` all others; without `parting` nobody is asked how they leave.
+    `pending` is a customer line that was said but not
+    answered before an interruption.
     `on_turn` is told of each new turn as soon as it is there. Raises AccessDenied and BudgetSpent.
     """
     talk = start
@@ -71,8 +81,10 @@ async def converse(
         index = len(talk.turns) + 1
         if failed := _rag_gave_out(talk):
             return _end(talk, Ended.RAG_FAILED, failed.message)
+        if index > turns and not parting:
+            return _end(talk, Ended.TURN_LIMIT, "")
         try:
-            line = pending or (await user(talk.case, talk.turns) if talk.turns else _opening(talk))
+            line = pending or await (user if talk.turns else opening)(talk.case, talk.turns)
         except AccessDenied:
             raise
         except ModelFailure as error:
@@ -86,13 +98,11 @@ async def converse(
         pending = None
         answer = await ask(rag, _query(talk, line.text, session), timeout)
         log.answered(talk.id, index, answer)
-        turn = Turn(index=index, user=line.text, answer=answer, broken_rules=line.broken_rules)
+        turn = Turn(
+            index=index, user=line.text, answer=answer, broken_rules=line.broken_rules, clean=line.clean
+        )
         talk = talk.model_copy(update={"turns": (*talk.turns, turn)})
         on_turn(talk)
-
-
-def _opening(talk: Conversation) -> Utterance:
-    return Utterance(text=talk.case.question)
 
 
 def _end(talk: Conversation, ended: Ended, reason: str, closing: str = "") -> Conversation:
@@ -123,7 +133,15 @@ def _query(talk: Conversation, text: str, session: str) -> Query:
 
 
 async def ask(rag: Rag, query: Query, timeout: float) -> Answer:
-    """The bot's answer. Everything that can go wrong in it comes back as `Answer.error`."""
+    """The bot's answer. Everything that can go wrong in it comes back as `Answer.error`.
+
+    Waiting for one of a bot's `places` is no part of its time.
+    """
+    async with getattr(rag, "places", None) or contextlib.nullcontext():
+        return await _asked(rag, query, timeout)
+
+
+async def _asked(rag: Rag, query: Query, timeout: float) -> Answer:
     started = time.perf_counter()
     try:
         async with asyncio.timeout(timeout) as clock:

@@ -15,10 +15,10 @@ LEXICAL = "lexical"
 OPENAI = "https://api.openai.com/v1"
 # What may stand before a model's name (anthropic:...), to be reached through LangChain; other colons are
 # part of a name (llama3:8b).
-PROVIDERS = frozenset(
-    "anthropic bedrock bedrock_converse cohere deepseek fireworks google_genai google_vertexai groq huggingface"
-    " ibm mistralai nvidia together xai".split()
-)
+PROVIDERS = frozenset((
+    "anthropic", "bedrock", "bedrock_converse", "cohere", "deepseek", "fireworks", "google_genai",
+    "google_vertexai", "groq", "huggingface", "ibm", "mistralai", "nvidia", "together", "xai",
+))  # fmt: skip
 # The one table of default names.
 DEFAULT_MODELS: dict[Role, str] = {
     "user": "gpt-4.1-mini",
@@ -70,12 +70,12 @@ def _endpoint(role: Role, settings: Settings, environ: Mapping[str, str]) -> End
     url = own or judges or common or OPENAI
     key = _key(url, places)
     model = _model(role, settings, environ)
-    if not model and role in ("user", "demo") and not own and url != OPENAI:
-        model = _model("judge", settings, environ).replace(LEXICAL, "")
-    if not model and role in ("user", "demo") and _is_of_provider(_model("judge", settings, environ)):
-        model = _model("judge", settings, environ)
+    judge = _model("judge", settings, environ)
+    elsewhere = (url != OPENAI and judge != LEXICAL) or _is_of_provider(judge)
+    if not model and role in ("user", "demo") and not own and elsewhere:
+        model = judge
     if _is_of_provider(model) and not settings.offline:
-        shared = _own("judge", "KEY", environ) if model == _model("judge", settings, environ) else ""
+        shared = _own("judge", "KEY", environ) if model == judge else ""
         return Endpoint(role=role, model=model, url=own, key=SecretStr(_own(role, "KEY", environ) or shared))
     model = model or DEFAULT_MODELS[role]
     if settings.offline or model == LEXICAL or not (key or own or judges or common):

@@ -141,6 +141,7 @@ class Sitting:
             self.progress.turn(talk)
             self._grade_later(talk, tasks)
 
+        turns, parting = self.stage.turns(start)
         if not self.out_of_budget:
             try:
                 return await converse(
@@ -148,9 +149,11 @@ class Sitting:
                     self.stage.user(start),
                     self.rag,
                     self.file,
-                    turns=self.stage.settings.turns,
+                    turns=turns,
+                    parting=parting,
                     session=f"{self._run_id}/{start.id}",
                     timeout=self.stage.settings.timeout,
+                    opening=self.stage.opening(start),
                     pending=self._pending_line(start),
                     on_turn=on_turn,
                 )

@@ -71,9 +71,9 @@ def connector(name: str) -> Callable[..., Any]:
     """
     if ":" in name:
         found = _callable(user_object(name), name)
-        if name.endswith(":connect"):
-            return found
-        return functools.partial(_connect_function, name)
+        limited: Callable[..., Any] = importlib.import_module("rag_adapters._limits").limited
+        own = name.endswith(":connect")
+        return limited(found if own else functools.partial(_connect_function, name))  # type: ignore[no-any-return]
     if name not in adapter_names():
         raise UnknownName("adapter", name, adapter_names(), "Your own bot: --adapter bot.py:answer.")
     module = importlib.import_module(f"rag_adapters.{name}")

@@ -47,15 +47,19 @@ def _spending(stage: Stage, role: Role, calls: int, tokens_in: int, tokens_out: 
 
 def _conversation(stage: Stage, talk: Conversation) -> list[tuple[Role, int, int, int]]:
     """(role, calls, tokens in per call, tokens out per call); the middle turn stands for all."""
-    language, turns = talk.case.language, stage.settings.turns
+    language = talk.case.language
+    turns, plays = stage.turns(talk)
     found: list[tuple[Role, int, int, int]] = []
     said, answered = tokens("あ" * LINE["ja"]), tokens("あ" * ANSWER["ja"])
     if language == "en":
         said, answered = tokens("a" * LINE["en"]), tokens("a" * ANSWER["en"])
     middle = (turns + 1) / 2 * (said + answered)
-    if stage.endpoints["user"]:
+    if stage.endpoints["user"] and plays:
         system = stage.prompts.text(language, "system", **_blank(stage, talk))
         found.append(("user", turns, int(tokens(system) + middle), said + LEAVING))
+        if stage.settings.voice_opening:
+            asked = stage.openings.messages(talk.case, stage.personas[talk.persona])
+            found.append(("user", 1, sum(tokens(m["content"]) for m in asked), said + LEAVING))
     if stage.endpoints["demo"] and stage.settings.adapter == "demo":
         retrieved = PASSAGES * tokens(("あ" if language == "ja" else "a") * PASSAGE[language])
         found.append(("demo", turns, int(retrieved + middle + 200), answered))

@@ -282,9 +282,11 @@ class Model:
         return False
 
     def _typed(self, error: "APIStatusError") -> ModelFailure:
-        denied = error.status_code in (401, 403, 404) or getattr(error, "code", "") == "insufficient_quota"
-        message = f"{error.status_code}: {_reason(error)}"
-        return self._failure("denied" if denied else "error", message)
+        code = getattr(error, "code", None)
+        kind = "refused" if code in ("content_filter", "content_policy_violation") else "error"
+        if error.status_code in (401, 402, 403, 404) or code == "insufficient_quota":
+            kind = "denied"
+        return self._failure(kind, f"{error.status_code}: {_reason(error)}")
 
     def _failure(self, kind: str, message: str) -> ModelFailure:
         """A typed failure that says which model of which role; never the key."""

@@ -136,7 +136,7 @@ class PhraseUser:
 
     def _unsaid(self, case: Case, turns: Sequence[Turn], situations: Sequence[str]) -> str | None:
         """A phrase for the first situation that has one left; None when all are used up."""
-        guard, said = Guard(case.language), [case.question, *(turn.user for turn in turns)]
+        guard, said = Guard(case.language), [case.question, *(turn.meant for turn in turns)]
         for situation in situations:
             phrases = self.persona.speaks(case.language).phrases.get(situation, ())
             lines = [filled(phrase, case.question) for phrase in phrases]

@@ -8,6 +8,7 @@ from simulator import find
 from simulator.cases import cases_of_worksheet, read_cases, select
 from simulator.errors import InputError
 from simulator.settings import Settings
+from simulator.store import find_run, read_run
 from simulator.types import Case, Conversation, Language, Persona
 
 # Without --persona, one of these per question, as in the article this follows.
@@ -17,11 +18,21 @@ BUNDLED = (find.DEMO / "cases" / "ja.csv", find.DEMO / "cases" / "en.csv")
 
 def read_plan(settings: Settings) -> tuple[tuple[Conversation, ...], tuple[Persona, ...]]:
     """The planned conversations in order, and the personas that appear in them."""
+    if settings.replay:
+        return _plan_of(find_run(settings.replay, Path(settings.runs)))
     cases = _cases(settings)
     personas = _personas(settings.persona or USUAL_PERSONAS)
     plan = tuple(_conversations(cases, personas, settings, by_lot=not settings.persona))
     present = {conversation.persona for conversation in plan}
     return plan, tuple(p for p in personas if p.id in present)
+
+
+def _plan_of(run: Path) -> tuple[tuple[Conversation, ...], tuple[Persona, ...]]:
+    """The conversations of a run, to be played again from the start."""
+    results = read_run(run)
+    unplayed = {"turns": (), "ended": None, "reason": "", "closing": ""}
+    begun = (talk for talk in results.conversations if talk.turns)
+    return tuple(talk.model_copy(update=unplayed) for talk in begun), results.personas
 
 
 def _personas(names: Iterable[str]) -> list[Persona]:

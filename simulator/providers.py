@@ -1,4 +1,4 @@
-"""Models of other providers (`anthropic:...`, `google_genai:...`, `bedrock:...`) through LangChain's one door.
+"""Models of other providers (`anthropic:...`, `google_genai:...`) through LangChain's one door.
 
 A call is put into LangChain's words and its reply back into those of a chat completion, so that limits,
 retries, cache, budget, structured replies and their repair are the very ones of every other model.

@@ -87,6 +87,17 @@ class Settings(BaseModel):
     judge_temperature: Annotated[float, Field(ge=0, le=2)] = Field(
         0.2, description="Temperature of the grading model."
     )
+    voice_opening: bool = Field(
+        False, description="The first question, too, in the customer's own words; needs a model."
+    )
+    typos: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.0, description="Share of the customer's lines that are mistyped as people do: 0.15 is usual."
+    )
+    script: str | None = Field(
+        None,
+        description="What customers say next, before they go on alone (.txt, .jsonl or .toml).",
+    )
+    replay: str | None = Field(None, description="A run whose customers say the same again, to this bot.")
     seed: int = Field(42, description="Seed of every random choice.")
     target: float | None = Field(None, description="The gate: exit code 1 below this score (0.9, or 90).")
     max_failed: Annotated[float, Field(ge=0, le=1)] = Field(

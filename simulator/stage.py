@@ -11,17 +11,22 @@ from typing import Any
 
 from simulator import __version__, find
 from simulator.cache import ResponseCache
+from simulator.conversation import ask_plainly
 from simulator.endpoints import LEXICAL, Endpoint
-from simulator.errors import InputError
+from simulator.errors import InputError, UnknownName
 from simulator.judging import FunctionJudging, Judging, ModelJudging, Panel, StandInJudging
 from simulator.limits import DIALOGUE, GRADING
 from simulator.llm import Connections, Model
 from simulator.offline import STAND_INS, LexicalJudge, PhraseUser, hash_embed
+from simulator.opening import OpeningPrompts, VoicedOpening
 from simulator.prompts import LANGUAGES, fingerprint
 from simulator.rubrics import Frame, Rubric
+from simulator.scripts import MixedUser, lines_of_file, lines_of_run, replayed, script_of, unused
 from simulator.settings import Settings
 from simulator.spending import Ledger
+from simulator.store import find_run
 from simulator.types import Chat, Conversation, Embed, Persona, Rag, Role, User
+from simulator.typing_variation import VaryingUser
 from simulator.users import PersonaUser, UserPrompts, stable_int
 
 PACKAGES = ("openai", "langchain-core", "faiss-cpu", "pydantic")
@@ -50,6 +55,8 @@ class Stage:
             calls=settings.calls, timeout=settings.timeout, cache=ResponseCache(settings.cache)
         )
         self.panel = Panel(self._judgings())
+        self.openings = OpeningPrompts(find.PERSONAS / "_opening.toml", self.prompts.guards)
+        self.scripts, self.replayed = _scripts(settings), _replayed(settings)
 
     @property
     def offline(self) -> bool:
@@ -61,17 +68,54 @@ class Stage:
         given = self.settings.greeting or {}
         return given.get(language) or self.prompts.text(language, "greeting")  # type: ignore[arg-type, call-overload]
 
+    def opening(self, conversation: Conversation) -> User:
+        """Who says the first line: as in a replayed run, in the persona's voice, or the question as it is."""
+        if said := self.replayed.get(conversation.id):
+            return replayed(said)
+        asks: User = ask_plainly
+        if self.settings.voice_opening:
+            model = self.model("user", temperature=self.settings.user_temperature)
+            persona = self.personas[conversation.persona]
+            asks = VoicedOpening(persona, model, self.openings, self._seed(conversation))
+        return self._typing(asks, conversation)
+
     def user(self, conversation: Conversation) -> User:
-        """Who plays the customer of this conversation."""
-        persona = self.personas[conversation.persona]
-        seed = stable_int(self.settings.seed, conversation.id)
-        model = self._model("user", temperature=self.settings.user_temperature)
+        """Who plays the customer of this conversation after the first line."""
+        plays = self._typing(self._player(conversation), conversation)
+        if said := self.replayed.get(conversation.id):
+            return replayed(said, plays)
+        if lines := script_of(self.scripts, conversation):
+            return MixedUser(lines, plays)
+        script = conversation.case.script
+        return MixedUser(script) if script else plays
+
+    def turns(self, conversation: Conversation) -> tuple[int, bool]:
+        """How many turns a conversation may have, and whether its customer is asked how they leave.
+
+        A case's own script and a replay end with their last line; nobody is asked then.
+        """
+        said = self.replayed.get(conversation.id)
+        if said or conversation.case.script:
+            return len(said) if said else 1 + len(conversation.case.script), False
+        lines = script_of(self.scripts, conversation) or ()
+        return max(self.settings.turns, 1 + len(lines)), True
+
+    def _player(self, conversation: Conversation) -> User:
+        persona, seed = self.personas[conversation.persona], self._seed(conversation)
+        model = self.model("user", temperature=self.settings.user_temperature)
         if model is None:
             return PhraseUser(persona, seed)
         greeting = self.greeting(conversation.case.language)
         return PersonaUser(
             persona, self.prompts, model, seed=seed, turns=self.settings.turns, greeting=greeting
         )
+
+    def _typing(self, user: User, conversation: Conversation) -> User:
+        share = self.settings.typos
+        return VaryingUser(user, self._seed(conversation), share) if share else user
+
+    def _seed(self, conversation: Conversation) -> int:
+        return stable_int(self.settings.seed, conversation.id)
 
     async def rag(self, plan: Sequence[Conversation]) -> Rag:
         """The bot under rehearsal, connected."""
@@ -82,10 +126,16 @@ class Stage:
         connect = find.connector(self.settings.adapter)
         find.bound_settings(self.settings.adapter, connect, self.settings.set, self.offered(plan))
 
+    def check_scripts(self, plan: Sequence[Conversation]) -> None:
+        """Raises UnknownName for a script that belongs to no planned conversation."""
+        if strangers := unused(self.scripts, plan):
+            names = {talk.case.id for talk in plan}
+            raise UnknownName(f"case in {self.settings.script}", strangers[0], names)
+
     def offered(self, plan: Sequence[Conversation]) -> dict[str, Any]:
         """What an adapter's `connect` may ask for by name."""
         chat: Chat | None = None
-        if model := self._model("demo"):
+        if model := self.model("demo"):
             chat = model.say
         cases = {conversation.case.id: conversation.case for conversation in plan}
         return {"chat": chat, "cases": tuple(cases.values())}
@@ -97,6 +147,8 @@ class Stage:
     def fingerprints(self) -> dict[str, str]:
         """Hashes of every prompt in play, for the run file."""
         hashes = {f"user:{p.id}": self.prompts.fingerprint(p) for p in self.personas.values()}
+        if self.settings.voice_opening:
+            hashes |= {f"opening:{p.id}": self.openings.fingerprint(p) for p in self.personas.values()}
         for name, judge in self.judges.items():
             if isinstance(judge, Rubric):
                 tasks = [self.frame.task(language, [judge], alone=True) for language in LANGUAGES]
@@ -113,20 +165,23 @@ class Stage:
                     await closed if inspect.isawaitable(closed) else None
         await self.connections.close()
 
-    def _model(
+    def model(
         self, role: Role, *, temperature: float | None = None, priority: int = DIALOGUE
     ) -> Model | None:
+        """The model of a role; None where a stand-in plays it."""
         endpoint = self.endpoints[role]
         if endpoint is None:
             return None
         kind: type[Model] = Model
         if endpoint.of_provider:
-            from simulator.providers import ProviderModel as kind  # LangChain: only where it is named
+            from simulator.providers import ProviderModel  # LangChain: only where it is named
+
+            kind = ProviderModel
         return kind(endpoint, self.connections, self.ledger, temperature=temperature, priority=priority)
 
     def _judgings(self) -> list[Judging]:
         rubrics = [judge for judge in self.judges.values() if isinstance(judge, Rubric)]
-        model = self._model("judge", temperature=self.settings.judge_temperature, priority=GRADING)
+        model = self.model("judge", temperature=self.settings.judge_temperature, priority=GRADING)
         by_model: list[Judging] = []
         if model is None:
             by_model = [StandInJudging(r, _stand_in(r.name), self.frame) for r in rubrics]
@@ -144,11 +199,19 @@ class Stage:
         return by_model + functions
 
     def _embed(self) -> Embed:
-        model = self._model("embed", priority=GRADING)
+        model = self.model("embed", priority=GRADING)
         return model.embed if model else _embed_lexically
 
     def _function_rubric(self, name: str) -> str:
         return fingerprint(name, __version__, self.models()["embed"])
+
+
+def _scripts(settings: Settings) -> dict[str, tuple[str, ...]]:
+    return lines_of_file(Path(settings.script)) if settings.script else {}
+
+
+def _replayed(settings: Settings) -> dict[str, tuple[str, ...]]:
+    return lines_of_run(find_run(settings.replay, Path(settings.runs))) if settings.replay else {}
 
 
 async def _embed_lexically(texts: list[str]) -> list[list[float]]:

@@ -326,7 +326,9 @@ def _results(file: sqlite3.Connection) -> Results:
     for conversation, index, utterance, answer in file.execute(query):
         said = Utterance.model_validate_json(utterance)
         heard = Answer.model_validate_json(answer)
-        turn = Turn(index=index, user=said.text, answer=heard, broken_rules=said.broken_rules)
+        turn = Turn(
+            index=index, user=said.text, answer=heard, broken_rules=said.broken_rules, clean=said.clean
+        )
         turns.setdefault(conversation, []).append(turn)
     rows = file.execute(
         'SELECT id, persona, repeat, "case", ended, reason, closing FROM conversations ORDER BY position'

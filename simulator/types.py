@@ -146,12 +146,21 @@ class Case(Value):
 
 
 class Turn(Value):
-    """One exchange. `broken_rules` names the guard rules that a discarded first draft broke."""
+    """One exchange. `broken_rules` names the guard rules that a discarded first draft broke.
+
+    `clean` is what the customer meant to type, where `user`, which the bot received, is mistyped.
+    """
 
     index: Annotated[int, Field(ge=1)]
     user: str
     answer: Answer
     broken_rules: tuple[str, ...] = ()
+    clean: str = ""
+
+    @property
+    def meant(self) -> str:
+        """What the customer meant to type."""
+        return self.clean or self.user
 
 
 class Ended(StrEnum):
@@ -168,12 +177,13 @@ class Ended(StrEnum):
 
 
 class Utterance(Value):
-    """What the simulated customer does next: says `text` and stays, or leaves."""
+    """What the simulated customer does next: says `text` and stays, or leaves; `clean` as in Turn."""
 
     text: str = ""
     next: Literal["stay", "satisfied", "gave_up", "handed_over"] = "stay"
     reason: str = ""
     broken_rules: tuple[str, ...] = ()
+    clean: str = ""
 
 
 class Conversation(Value):

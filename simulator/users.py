@@ -1,4 +1,4 @@
-"""Who plays the customer: a model in a persona, or a script; the offline player is in offline.py."""
+"""A model that plays the customer. The offline player is in offline.py, those with a script in scripts.py."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -79,7 +79,7 @@ class PersonaUser:
         counts: what is said then reaches nobody.
         """
         messages = self._messages(case, turns)
-        said = [case.question, *(turn.user for turn in turns)]
+        said = [case.question, *(turn.meant for turn in turns)]
         guard = self.prompts.guards[case.language]
         broken: list[str] = []
         for attempt in range(2):
@@ -129,25 +129,10 @@ class PersonaUser:
         swapped = {"user": "assistant", "assistant": "user"}
         messages += [{"role": swapped[m.role], "content": m.content} for m in case.history]
         for turn in turns:
-            messages.append({"role": "assistant", "content": turn.user})
+            messages.append({"role": "assistant", "content": turn.meant})
             heard = turn.answer.text[:LONGEST_ANSWER] or self.prompts.text(case.language, "silence")
             messages.append({"role": "user", "content": heard})
         return messages
-
-
-class ScriptedUser:
-    """Says given lines in order, then nothing more: data sets, and replays of earlier runs."""
-
-    def __init__(self, lines: Sequence[str] = ()) -> None:
-        """`lines` follow the case's question."""
-        self.lines = tuple(lines)
-
-    async def __call__(self, case: Case, turns: tuple[Turn, ...]) -> Utterance:
-        """The next line of the script."""
-        position = len(turns) - 1
-        if position < len(self.lines):
-            return Utterance(text=self.lines[position])
-        return Utterance(next="satisfied", reason="end of script")
 
 
 def read_line(text: str, reply_form: type[NextLine]) -> NextLine:

@@ -14,17 +14,18 @@ LAYERS = (
     ("types", "errors", "settings"),
     (
         "llm", "cache", "prompts", "store", "cases", "knowledge", "files", "replies", "limits", "spending",
-        "endpoints", "lexical", "counting",
+        "endpoints", "providers", "lexical", "counting", "verbatim",
+        "mistypings", "typing_variation",
     ),
-    ("conversation", "users", "judging", "find", "guard", "rubrics", "offline"),
+    ("conversation", "users", "judging", "find", "guard", "rubrics", "offline", "opening", "scripts"),
     ("plan", "stage", "experiment", "forecast", "analysis", "reports"),
     ("commands",),
 )  # fmt: skip
 # Heavy libraries, and the only places that may import them.
 DOORS = {
     "openai": ("simulator/llm.py", "rag_adapters/openai_chat.py"),
-    "langchain": ("simulator/llm.py", "rag_adapters/"),
-    "langchain_core": ("rag_adapters/",),
+    "langchain": ("simulator/providers.py", "rag_adapters/"),
+    "langchain_core": ("simulator/providers.py", "rag_adapters/"),
     "faiss": ("rag_adapters/",),
     "gspread": ("simulator/reports/sheets.py",),
     "google": ("simulator/reports/sheets.py",),

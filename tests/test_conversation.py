@@ -10,9 +10,9 @@ import pytest
 
 from simulator.conversation import ask, converse
 from simulator.errors import AccessDenied, ModelFailure, RagFailure, RunFileError
+from simulator.scripts import MixedUser
 from simulator.spending import BudgetSpent
 from simulator.types import Answer, Case, Conversation, Ended, Query, Rag, Turn, User, Utterance
-from simulator.users import ScriptedUser
 from tests.playing import a_case, a_rich_case, a_talk, a_turn, echo
 
 
@@ -41,7 +41,7 @@ async def talk(
     """A dialogue of up to three turns."""
     given: dict[str, Any] = {"turns": 3, "session": "s", "timeout": 5.0} | options
     return await converse(
-        start or a_talk(), user or ScriptedUser(["二つ目", "三つ目"]), rag, log or Notes(), **given
+        start or a_talk(), user or MixedUser(["二つ目", "三つ目"]), rag, log or Notes(), **given
     )
 
 

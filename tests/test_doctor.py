@@ -16,7 +16,7 @@ KEY = "sk-very-secret-0123456789"
 BOT = """
 class Bot:
     def __call__(self, query):
-        return query.text + ' です。', ['よくある質問']
+        return '返品できます。', ['よくある質問']
     async def aclose(self):
         open('closed', 'w').close()
 def connect():
@@ -74,7 +74,7 @@ def test_offline_everything_works_and_nothing_is_written(examine: Any) -> None:
         "judge model": "played by a lexical stand-in",
         "embed model": "played by a lexical stand-in",
         "demo model": "not used",
-        "bot": "bot.py:connect: answered with 20 characters, 1 passage",
+        "bot": "bot.py:connect: answered with 7 characters, 1 passage",
         "runs folder": "runs can be written",
     }
     assert {path.name for path in Path().iterdir()} - {"__pycache__"} == {"bot.py", "closed"}
@@ -93,7 +93,7 @@ def test_it_reads_well(capsys: pytest.CaptureFixture[str]) -> None:
         in lines
     )
     assert "       keys               none in the environment" in lines
-    assert lines[-2] == "ok     bot                bot.py:connect: answered with 20 characters, 1 passage"
+    assert lines[-2] == "ok     bot                bot.py:connect: answered with 7 characters, 1 passage"
     assert lines[-1] == "ok     runs folder        runs can be written"
 
 
@@ -111,7 +111,7 @@ def test_each_model_is_asked_once(examine: Any, server: OpenAIServer) -> None:
         model = DEFAULT_MODELS[role]  # type: ignore[index]
         assert found.said[f"{role} model"].startswith(f"{model} at {server.url}: {says}")
     assert server.counts == {"chat": 4, "embeddings": 1}  # one of them is the bot's own answer
-    assert not cache_folder().exists()
+    assert not (cache_folder() / "responses.sqlite").exists()
 
 
 def test_what_is_not_used_is_not_asked(examine: Any, server: OpenAIServer) -> None:
@@ -125,7 +125,7 @@ def test_what_is_not_used_is_not_asked(examine: Any, server: OpenAIServer) -> No
 
 def test_it_finds_out_in_which_form_a_model_replies(examine: Any, server: OpenAIServer) -> None:
     """An endpoint without schemas is good enough; one that never speaks JSON is not."""
-    server.refuses = {"json_schema"}
+    server.refuses, server.reply = {"json_schema"}, lambda _: '{"answer": "ok"}'
     assert examine(*OWN, "--judges", "turn").said["judge model"].endswith(": replies in JSON")
     server.refuses, server.reply = {"response_format"}, lambda _: 'Sure: {"answer": "ok"}'
     assert examine(*OWN, "--judges", "turn").said["judge model"].endswith(": replies in JSON in plain text")
@@ -133,7 +133,9 @@ def test_it_finds_out_in_which_form_a_model_replies(examine: Any, server: OpenAI
     found = examine(*OWN, "--judges", "turn")
 
     assert (found.code, found.ok["judge model"], found.ok["bot"]) == (2, False, True)
-    assert found.said["judge model"] == "there is no JSON object in the reply"
+    assert (
+        "does not reply in JSON as asked (there is no JSON object in the reply)" in found.said["judge model"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -183,6 +185,17 @@ def test_a_bot_that_fails_is_told(examine: Any, capsys: pytest.CaptureFixture[st
     shown = capsys.readouterr().out
     assert "NOT OK bot                bot.py:answer: " in shown
     assert "\x1b" not in shown
+
+
+def test_what_a_bot_prints_is_not_in_the_json(capsys: pytest.CaptureFixture[str]) -> None:
+    """Standard output is one JSON object; the bot's own words go to standard error."""
+    code = "print('loading')\ndef answer(question):\n    print('asked')\n    return 'はい。'\n"
+    Path("bot.py").write_text(code, encoding="utf-8")
+    assert main(["doctor", "--json", "--adapter", "bot.py:answer"]) == 0
+    out, err = capsys.readouterr()
+
+    assert json.loads(out)["ok"]
+    assert err == "loading\nasked\n"
 
 
 @pytest.mark.parametrize("runs", ["bot.py", "bot.py/deeper/runs"])

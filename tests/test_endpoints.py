@@ -63,6 +63,30 @@ def test_the_judges_model_plays_the_others_at_an_address_of_ones_own() -> None:
     assert at_openai["user"] == (DEFAULT_MODELS["user"], OPENAI, "k")
     stood_in = of({"OPENAI_BASE_URL": LOCAL}, judge_model="lexical")
     assert stood_in["user"] == (DEFAULT_MODELS["user"], LOCAL, "none")
+    assert of({"OPENAI_BASE_URL": LOCAL}, judge_model="my-lexical-1")["user"] == (
+        "my-lexical-1",
+        LOCAL,
+        "none",
+    )
+
+
+def test_a_provider_before_the_colon_is_reached_through_langchain() -> None:
+    """Its models need no address; customer and demo bot take the judge's."""
+    found = endpoints(Settings(judge_model="anthropic:claude"), {"REHEARSAL_JUDGE_KEY": "k"})
+    here = {"REHEARSAL_USER_URL": LOCAL}
+    for role in ("judge", "user", "demo"):
+        endpoint = found[role]
+        assert endpoint
+        assert (endpoint.model, endpoint.of_provider, endpoint.address) == (
+            "anthropic:claude",
+            True,
+            "its provider",
+        )
+        assert endpoint.key.get_secret_value() == "k"
+
+    assert of(here, judge_model="anthropic:claude")["user"] == (DEFAULT_MODELS["user"], LOCAL, "none")
+    assert of({"OPENAI_BASE_URL": LOCAL}, judge_model="llama3:8b")["judge"] == ("llama3:8b", LOCAL, "none")
+    assert of({}, offline=True, judge_model="anthropic:claude")["judge"] is None
 
 
 @pytest.mark.parametrize(

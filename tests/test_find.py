@@ -161,7 +161,7 @@ async def test_a_connector_may_be_async_and_gets_what_it_names(tmp_path: Path) -
         (
             "bot.py:connect",
             {},
-            "adapter bot.py:connect needs --set tone=...  Its settings: tone, warm, top, path.",
+            "adapter bot.py:connect needs --set tone=...  Its settings: tone, warm, top, path, ",
         ),
         ("bot.py:connect", {"tone": "x", "top": "many"}, "--set top=many: Input should be a valid integer"),
         (

@@ -116,7 +116,7 @@ async def test_a_late_refusal_takes_nothing_back() -> None:
             return GOOD
         first = not arrived.is_set()
         arrived.set()
-        return replace(refused, delay=0.15) if first else refused
+        return replace(refused, delay=0.4) if first else refused
 
     async with OpenAIServer(reply) as server, connected() as made:
         model = model_at(server, made)

@@ -11,7 +11,6 @@ from simulator.replies import NextLine
 from simulator.types import Answer, Case, Failure, Turn, Utterance
 from simulator.users import (
     LONGEST_ANSWER,
-    ScriptedUser,
     UserPrompts,
     read_line,
     stable_int,
@@ -214,16 +213,6 @@ async def test_the_same_talk_gets_the_same_seeds() -> None:
     assert len(set(first + await seeds(8))) == 6
     assert stable_int("a", 1) == 47506100
     assert all(0 <= seed < 2**31 for seed in first)
-
-
-async def test_a_scripted_user_says_its_lines() -> None:
-    """Then it is done; without lines, after the question."""
-    user, one = ScriptedUser(["二", "三"]), (a_turn(),)
-
-    assert (await user(a_case(), one)).text == "二"
-    assert (await user(a_case(), one * 2)).text == "三"
-    assert (await user(a_case(), one * 3)).next == "satisfied"
-    assert (await ScriptedUser()(a_case(), one)).next == "satisfied"
 
 
 def test_prompts_change_their_fingerprint(tmp_path: Any) -> None:

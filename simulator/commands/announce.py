@@ -17,8 +17,12 @@ OFFLINE = "No model configured: lexical stand-ins play customer and judges (no l
 
 def check_folder(runs: Path) -> None:
     """Raises RunFileError where a folder of runs could not be made or written; makes nothing."""
-    existing = next(path for path in (runs, *runs.resolve().parents) if path.exists())
-    if not existing.is_dir() or not os.access(existing, os.W_OK):
+    try:
+        existing = next(path for path in (runs, *runs.resolve().parents) if path.exists())
+        writable = existing.is_dir() and os.access(existing, os.W_OK)
+    except OSError:  # not even to be looked at
+        writable = False
+    if not writable:
         msg = f"{runs}: cannot be written. Choose another folder with --runs."
         raise RunFileError(msg)
 

@@ -1,6 +1,7 @@
 """`doctor`: whether keys, endpoints, bot, questions and folders work, before money is spent."""
 
 import asyncio
+import contextlib
 import json
 import os
 import re
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simulator.commands.options import takes_settings
-from simulator.errors import RagFailure, RehearsalError
+from simulator.errors import MalformedReply, ModelFailure, RagFailure, RehearsalError
 from simulator.settings import Settings, load
 
 if TYPE_CHECKING:
@@ -45,7 +46,9 @@ async def _examine(settings: Settings) -> int:
 
     plan, personas = read_plan(settings)
     no_cache = settings.model_copy(update={"cache": "off"})
-    stage = Stage(no_cache, endpoints(settings), personas, Ledger({}))
+    aside = contextlib.redirect_stdout(sys.stderr)  # what a bot's own code prints is none of the report
+    with aside:
+        stage = Stage(no_cache, endpoints(settings), personas, Ledger({}))
     stage.connections.attempts = 1  # what is wrong is to show at once
     report = Report(_in_force(settings), as_json=settings.json_output)
     report.say("ok", "questions", f"{counted(len(plan), 'conversation')} planned")
@@ -55,7 +58,9 @@ async def _examine(settings: Settings) -> int:
     try:
         for name, check in checks.items():
             try:
-                report.say("ok", name, await check())
+                with aside:
+                    said = await check()
+                report.say("ok", name, said)
             except RehearsalError as error:
                 report.say("NOT OK", name, str(error))
     finally:
@@ -121,12 +126,11 @@ def _model_check(stage: "Stage", role: "Role") -> Check:
         unused = {"demo": stage.settings.adapter != "demo", "embed": "cosine" not in stage.judges}
         if unused.get(role):
             return "not used"
-        if endpoint is None:
+        model = stage.model(role)
+        if endpoint is None or model is None:
             return "played by a lexical stand-in"
         from simulator import replies
-        from simulator.llm import Model
 
-        model = Model(endpoint, stage.connections, stage.ledger)
         where = f"{endpoint.model} at {endpoint.address}"
         if role == "embed":
             vectors = await model.embed(["ok"])
@@ -135,7 +139,11 @@ def _model_check(stage: "Stage", role: "Role") -> Check:
         if role == "demo":
             text, _ = await model.say(asked)
             return f"{where}: answered {text[:20]!r}"
-        await model.ask(asked, replies.form("reply", {"answer": str}), str)
+        try:
+            await model.ask(asked, replies.form("reply", {"answer": str}), str)
+        except MalformedReply as error:
+            msg = f"{where}: does not reply in JSON as asked ({error})"
+            raise ModelFailure("malformed", msg) from None
         return f"{where}: replies in {_FORMATS[stage.connections.abilities(endpoint).reply_format]}"
 
     return check

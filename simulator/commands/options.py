@@ -18,6 +18,7 @@ PANELS = {
     "What to rehearse": (
         "persona", "cases", "limit", "language", "turns", "repeats", "adapter", "set", "seed",
     ),
+    "The customer": ("voice_opening", "typos", "script", "replay"),
     "Grading": ("judges", "judging", "guidelines", "target", "max_failed"),
     "Models": (
         "offline", "user_model", "judge_model", "embed_model", "demo_model",
@@ -37,6 +38,9 @@ _METAVARS = {
     "target": "SCORE",
     "max_failed": "SHARE",
     "budget": "USD",
+    "typos": "SHARE",
+    "script": "FILE",
+    "replay": "RUN",
     "timeout": "SECONDS",
     "user_model": "MODEL",
     "judge_model": "MODEL",

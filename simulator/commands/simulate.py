@@ -40,11 +40,17 @@ def _start(settings: Settings) -> int:
     from simulator.plan import read_plan
     from simulator.spending import Ledger
     from simulator.stage import Stage
+    from simulator.store import find_run
 
+    if settings.replay:
+        # By its own name: `latest` would be another run when this one is taken up again.
+        replayed = find_run(settings.replay, Path(settings.runs))
+        settings = settings.model_copy(update={"replay": str(replayed.resolve())})
     plan, personas = read_plan(settings)
     with _aside():
         stage = Stage(settings, endpoints(settings), personas, Ledger({}, settings.budget))
         stage.check_adapter(plan)
+        stage.check_scripts(plan)
     if settings.dry_run:
         return _dry_run(settings, stage, plan)
     check_folder(Path(settings.runs))

@@ -54,7 +54,8 @@ def split_sheet(path: Path) -> tuple[Path, str]:
 def _unknown_kind(path: Path, suffix: str) -> CaseFileError:
     name = printable(str(path))
     if _ELSEWHERE.match(name):
-        what = f"not a file here; download it. A Google Sheet is written sheet:KEY#worksheet. Read are {ACCEPTED}"
+        where = "download it; a Google Sheet is written sheet:KEY#worksheet"
+        what = f"not a file here; {where}. Read are {ACCEPTED}"
     elif suffix == _OLD_WORKBOOK:
         what = "an old Excel file; open it in Excel and save it as .xlsx"
     else:

@@ -23,7 +23,9 @@ T = TypeVar("T")
 SCHEME = "sheet:"
 SCOPES = ("https://www.googleapis.com/auth/spreadsheets",)
 ATTEMPTS = 5
-_ADDRESS = re.compile(r"sheet:(?:https://docs\.google\.com/spreadsheets/d/)?([\w-]+)[^#]*(?:#(?!gid=)(.+)|#gid=\d+)?")
+_ADDRESS = re.compile(
+    r"sheet:(?:https://docs\.google\.com/spreadsheets/d/)?([\w-]+)[^#]*(?:#(?!gid=)(.+)|#gid=\d+)?"
+)
 _GOOGLE = "https://sheets.googleapis.com"
 # Another address of the Sheets API, on this machine only: for tests and for trying things out.
 _LOCAL = "REHEARSAL_SHEETS_URL"
@@ -36,7 +38,9 @@ def worksheet_values(address: str) -> tuple[str, list[list[str]]]:
     """
     named = _ADDRESS.fullmatch(address)
     if named is None:
-        msg = f"{address}: write sheet:KEY#worksheet; KEY is what stands between /d/ and /edit in the address."
+        msg = (
+            f"{address}: write sheet:KEY#worksheet; KEY is what stands between /d/ and /edit in the address."
+        )
         raise InputError(msg)
     return _told(address, lambda: _values(_client(), named[1], named[2]))
 

@@ -1,0 +1,235 @@
+"""The first line in the persona's voice: the case's question said anew, and checked to ask the same.
+
+A bot must not be scored on another question than the case's: where something was lost or added on the way,
+the question is asked as it stands in the file, and that is counted.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+
+from simulator import replies
+from simulator.counting.polarity import denied
+from simulator.counting.units import STOP_WORDS
+from simulator.errors import AccessDenied, MalformedReply, ModelFailure, PromptError
+from simulator.guard import LONGEST, Guard
+from simulator.lexical import normalise, quantities, stem, tokens, unmatched
+from simulator.llm import Messages, Model
+from simulator.prompts import LANGUAGES, check_languages, fingerprint, read_toml, render
+from simulator.types import Case, Language, Persona, Turn, Utterance, encodable
+from simulator.users import stable_int
+from simulator.verbatim import codes
+
+# What can be wrong with an opening beside the guard's rules; `opening_failed`: the model gave none at all.
+RULES = (
+    "opening_numbers",
+    "opening_codes",
+    "opening_negation",
+    "opening_asked",
+    "opening_words",
+    "opening_failed",
+)
+# Of so many Japanese verbs, or English words that are no names, one may be put differently.
+ONE_IN = {"ja": 3, "en": 6}
+
+_VARIABLES: dict[str, set[str]] = {
+    "system": {"name", "voice", "question", "form"},
+    "task": set(),
+    "again": {"problem"},
+}
+_DIGITS = re.compile(r"\d+")
+_COMMA = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+# Compared as numbers, so that 二回 may be written 2回.
+_KANJI_NUMBER = re.compile("[二三四五六七八九十]+(?=か月|ヶ月|カ月|年間|日間|週間|営業日|時間|回|名様|泊|円)")
+_NUMBER_WORDS = frozenset(
+    [
+        "two",
+        "three",
+        "four",
+        "five",
+        "six",
+        "seven",
+        "eight",
+        "nine",
+        "ten",
+        "twelve",
+        "half",
+        "twice",
+        "double",
+    ]
+)
+_KANJI = "々一-龥"
+# A word of katakana, letters or several kanji, or one kanji: with okurigana a verb, else a noun.
+_JAPANESE_WORD = re.compile(
+    rf"[ァ-ヺー]{{2,}}|[a-z][a-z0-9]+|[{_KANJI}]{{2,}}|[{_KANJI}](?![ぁ-ん])"
+    rf"|[{_KANJI}](?=(?:[をがはのにもとへ]|で|から|まで|って|だけ|など)(?![{_KANJI}]?[るすくむ]))"
+)
+_JAPANESE_VERB = re.compile(rf"(?<![{_KANJI}])[{_KANJI}](?=[ぁ-ん])")
+
+
+class OpeningLine(replies.Reply):
+    """What the customer model answers with: the words."""
+
+    message: str
+
+
+class OpeningPrompts:
+    """personas/_opening.toml: how a question is put in a persona's voice, in both languages."""
+
+    def __init__(self, path: Path, guards: Mapping[Language, Guard]) -> None:
+        """Reads and checks the file; `guards` are those of the customer's later lines."""
+        self.guards = guards
+        self._tables = read_toml(path)
+        check_languages(path, self._tables, _VARIABLES)
+        for language in LANGUAGES:
+            if not self._tables[language].get("fields", {}).get("message"):
+                msg = f"{path}: [{language}.fields] message is missing."
+                raise PromptError(msg)
+        self._asks = {
+            language: _compiled(path, self._tables[language].get("asks", ())) for language in LANGUAGES
+        }
+
+    def messages(self, case: Case, persona: Persona) -> Messages:
+        """The one request: who speaks, what they came with, and the form of the reply."""
+        table, voice = self._tables[case.language], persona.speaks(case.language)
+        form = replies.skeleton({"message": ("text", str(table["fields"]["message"]))})
+        system = render(
+            table["system"], name=voice.name, voice=voice.voice.strip(), question=case.question, form=form
+        )
+        return [{"role": "system", "content": system}, {"role": "user", "content": render(table["task"])}]
+
+    def again(self, language: Language, problem: str) -> str:
+        """What is said to a model whose reply could not be read."""
+        return render(self._tables[language]["again"], problem=problem)
+
+    def broken_rule(self, question: str, said: str, language: Language) -> str | None:
+        """The first rule that an opening breaks: the guard's, or one of RULES; None when it asks the same."""
+        if rule := self.guards[language].broken_rule(said, ()):
+            return rule
+        plain, heard = normalise(question), normalise(said)
+        if any(asks.search(plain) and not asks.search(heard) for asks in self._asks[language]):
+            return "opening_asked"
+        return lost(question, said, language, str(self._tables[language].get("ordinary", "")).split())
+
+    def fingerprint(self, persona: Persona) -> str:
+        """Changes whenever a word that the customer model reads changes."""
+        return fingerprint(repr(self._tables), persona.model_dump_json())
+
+
+class VoicedOpening:
+    """The first line of a conversation: what is asked is the case's, how it is asked is the persona's."""
+
+    def __init__(self, persona: Persona, model: Model | None, prompts: OpeningPrompts, seed: int) -> None:
+        """Without a model the question is asked as it stands; `seed` belongs to this conversation."""
+        self.persona, self.model, self.prompts, self.seed = persona, model, prompts, seed
+
+    async def __call__(self, case: Case, turns: tuple[Turn, ...]) -> Utterance:
+        """The opening; what was said since makes no difference to it."""
+        return await voiced_opening(case, self.persona, self.model, self.prompts, self.seed)
+
+
+async def voiced_opening(
+    case: Case, persona: Persona, model: Model | None, prompts: OpeningPrompts, seed: int
+) -> Utterance:
+    """The case's question in the persona's voice; the plain question, with the broken rule, where that fails.
+
+    One model call, two when the first reply cannot be read. Raises AccessDenied: nothing else can succeed.
+    """
+    plain = Utterance(text=case.question)
+    if model is None or len(case.question) > LONGEST[case.language]:
+        return plain
+    try:
+        said = await _said(case, persona, model, prompts, seed)
+    except AccessDenied:
+        raise
+    except ModelFailure as error:
+        return plain.model_copy(update={"reason": str(error), "broken_rules": ("opening_failed",)})
+    rule = prompts.broken_rule(case.question, said, case.language)
+    return plain.model_copy(update={"broken_rules": (rule,)}) if rule else Utterance(text=said)
+
+
+async def _said(case: Case, persona: Persona, model: Model, prompts: OpeningPrompts, seed: int) -> str:
+    line = await model.ask(
+        prompts.messages(case, persona),
+        OpeningLine,
+        lambda problem: prompts.again(case.language, problem),
+        seed=stable_int(seed, "opening"),
+        read=_read,
+    )
+    return line.message.strip()
+
+
+def _compiled(path: Path, patterns: Iterable[str]) -> tuple[re.Pattern[str], ...]:
+    try:
+        return tuple(re.compile(pattern) for pattern in patterns)
+    except re.error as error:
+        msg = f"{path}: {error.pattern!r} in asks is not a regular expression ({error.msg})."
+        raise PromptError(msg) from None
+
+
+def _read(text: str, reply_form: type[OpeningLine]) -> OpeningLine:
+    """The filled-in form; from a plain model the text itself is what is said."""
+    try:
+        line = replies.read(text, reply_form)
+    except MalformedReply:
+        if "{" in text:
+            raise
+        line = OpeningLine(message=text.strip())
+    return OpeningLine.model_validate(encodable(line.model_dump()))
+
+
+def lost(question: str, said: str, language: Language, ordinary: Collection[str] = ()) -> str | None:
+    """The first of RULES that says what of a question did not survive, or came in; None when all is there."""
+    if not _same_numbers(question, said):
+        return "opening_numbers"
+    if codes(question).keys() != codes(said).keys():
+        return "opening_codes"
+    if not _same_negations(question, said):
+        return "opening_negation"
+    return None if _same_words(question, said, language, ordinary) else "opening_words"
+
+
+def _same_numbers(question: str, said: str) -> bool:
+    asked, told = quantities(question), quantities(said)
+    return _digits(question) <= _digits(said) and not unmatched(asked, told) and not unmatched(told, asked)
+
+
+def _digits(text: str) -> set[str]:
+    return set(_DIGITS.findall(_COMMA.sub("", normalise(text))))
+
+
+def _same_negations(question: str, said: str) -> bool:
+    """What is denied still is; nothing else of the question has come to be. "I do not know" may be added."""
+    asked, told = set(denied(question)), set(denied(said))
+    added = {word for word in told - asked if word and word in normalise(question)}
+    return not added and all(word in told if word else bool(told) for word in asked)
+
+
+def _same_words(question: str, said: str, language: Language, ordinary: Collection[str]) -> bool:
+    """Every name, number and Japanese noun is there again; one in so many of the other words may differ."""
+    names, loose = (_japanese_words if language == "ja" else _english_words)(question, ordinary)
+    plain, stems = normalise(said), {stem(word) for word in tokens(said)}
+
+    def there(word: str) -> bool:
+        return _is_in(word, plain) if language == "ja" else stem(word) in stems
+
+    return all(map(there, names)) and sum(not there(word) for word in loose) <= len(loose) // ONE_IN[language]
+
+
+def _japanese_words(question: str, ordinary: Collection[str]) -> tuple[set[str], set[str]]:
+    plain = _KANJI_NUMBER.sub("", normalise(question))
+    nouns = set(_JAPANESE_WORD.findall(plain)) - set(ordinary)
+    return nouns, set(_JAPANESE_VERB.findall(plain)) - nouns - set(ordinary)
+
+
+def _is_in(name: str, text: str) -> bool:
+    """Kanji may be apart (工事費 in 工事の費用); katakana and letters may not."""
+    return name in text or (re.fullmatch(f"[{_KANJI}]+", name) is not None and all(c in text for c in name))
+
+
+def _english_words(question: str, ordinary: Collection[str]) -> tuple[set[str], set[str]]:
+    """Names (capitals within a sentence) and numbers, and the other words that carry content."""
+    words = {word for word in tokens(question) if word not in STOP_WORDS and word not in ordinary}
+    names = {word.lower() for word in re.findall(r"(?<=[a-z,] )[A-Z]\w+", question)} | words & _NUMBER_WORDS
+    loose = {word for word in words - names if len(word) > 2 and word.removesuffix("'s").isalpha()}
+    return names, loose

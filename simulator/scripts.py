@@ -1,0 +1,130 @@
+"""Customers who say given lines: scripts of a team, replays of a run; afterwards another customer may go on.
+
+A script is what follows the case's question, in order. It is found by the id of a conversation, by the id of
+its case, or under `*`, which stands for every case.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from simulator.errors import CaseFileError
+from simulator.files.text import plain_suffix, read_text
+from simulator.prompts import read_toml
+from simulator.store import read_run
+from simulator.types import Case, Conversation, Turn, User, Utterance, encodable
+
+Scripts = Mapping[str, tuple[str, ...]]
+EVERY_CASE = "*"
+ACCEPTED = ".txt, .jsonl or .toml"
+
+
+class MixedUser:
+    """Says given lines in order; then another customer goes on with the dialogue, or leaves it."""
+
+    def __init__(self, lines: Sequence[str] = (), then: User | None = None, *, opening: str = "") -> None:
+        """`lines` follow the first; that is `opening`, or the case's question when it is asked for."""
+        self.lines, self.then, self.opening = tuple(lines), then, opening
+
+    async def __call__(self, case: Case, turns: tuple[Turn, ...]) -> Utterance:
+        """The next line of the script; after the last one what `then` does, or leaving."""
+        if not turns:
+            return Utterance(text=self.opening or case.question)
+        if len(turns) <= len(self.lines):
+            return Utterance(text=self.lines[len(turns) - 1])
+        if self.then is not None:
+            return await self.then(case, turns)
+        return Utterance(next="satisfied", reason="end of script")
+
+
+def replayed(said: Sequence[str], then: User | None = None) -> MixedUser:
+    """A customer who says again all that was said in a conversation, its first line included."""
+    return MixedUser(said[1:], then, opening=said[0] if said else "")
+
+
+def lines_of_run(path: Path) -> dict[str, tuple[str, ...]]:
+    """All that the customer said in each conversation of a run, by conversation id (`persona/case#repeat`).
+
+    The lines are as the bot met them. Conversations that were never begun are left out.
+    """
+    conversations = read_run(path).conversations
+    return {talk.id: tuple(turn.user for turn in talk.turns) for talk in conversations if talk.turns}
+
+
+def lines_of_file(path: Path) -> dict[str, tuple[str, ...]]:
+    """The scripts of a file, by case id: what the customer says after the question.
+
+    Text: `# case-id`, and below it one line of the customer per line; without such a head the script is for
+    every case. JSONL: `{"id": "case-id", "lines": ["...", "..."]}`. TOML: `"case-id" = ["...", "..."]`.
+    """
+    readers = {".txt": _from_text, ".jsonl": _from_records, ".toml": _from_toml}
+    reader = readers.get(plain_suffix(path))
+    if reader is None:
+        msg = f"{path}: '{path.suffix or path.name}' is not a kind of script; save it as {ACCEPTED}."
+        raise CaseFileError(msg)
+    scripts: dict[str, tuple[str, ...]] = {}
+    for where, name, lines in reader(path):
+        if name in scripts:
+            msg = f"{where}: '{name}' has a script already; give every case one."
+            raise CaseFileError(msg)
+        scripts[name] = _checked(where, name, lines)
+    return scripts
+
+
+def script_of(scripts: Scripts, conversation: Conversation) -> tuple[str, ...] | None:
+    """The script of a conversation: its own, its case's, or the one for every case; None without any."""
+    names = (conversation.id, conversation.case.id, EVERY_CASE)
+    return next((scripts[name] for name in names if name in scripts), None)
+
+
+def unused(scripts: Scripts, plan: Iterable[Conversation]) -> tuple[str, ...]:
+    """The names of scripts that no planned conversation has: misspelt, or of cases that are left out."""
+    planned = {EVERY_CASE}.union(*({talk.id, talk.case.id} for talk in plan))
+    return tuple(name for name in scripts if name not in planned)
+
+
+def _from_text(path: Path) -> Iterator[tuple[str, str, Any]]:
+    where, name = str(path), EVERY_CASE
+    lines: list[str] = []
+    for number, line in enumerate(read_text(path).split("\n"), 1):
+        if line.startswith("# "):
+            if lines or name != EVERY_CASE:
+                yield where, name, lines
+            where, name, lines = f"{path}, line {number}", line[2:].strip(), []
+        elif line.strip():
+            lines.append(line.strip())
+    yield where, name, lines
+
+
+def _from_records(path: Path) -> Iterator[tuple[str, str, Any]]:
+    for number, line in enumerate(read_text(path).split("\n"), 1):
+        where = f"{path}, line {number}"
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            msg = f"{where}: not valid JSON ({error}); write one script per line."
+            raise CaseFileError(msg) from None
+        if not isinstance(record, dict) or not isinstance(record.get("id"), str):
+            msg = f'{where}: not a script; write {{"id": "case-id", "lines": ["...", "..."]}}.'
+            raise CaseFileError(msg)
+        yield where, record["id"], record.get("lines")
+
+
+def _from_toml(path: Path) -> Iterator[tuple[str, str, Any]]:
+    for name, lines in read_toml(path).items():
+        yield str(path), name, lines
+
+
+def _checked(where: str, name: str, lines: Any) -> tuple[str, ...]:
+    """Lines that can be said, stored and sent: texts, none of them empty."""
+    if not isinstance(lines, list) or not lines:
+        msg = f"{where}: '{name}' has no lines; give at least one."
+        raise CaseFileError(msg)
+    for line in lines:
+        if not isinstance(line, str) or not line.strip() or encodable(line) != line:
+            msg = f"{where}: '{name}' has an empty line, or one that is no text."
+            raise CaseFileError(msg)
+    return tuple(line.strip() for line in lines)

@@ -1,0 +1,205 @@
+"""The first line in the persona's voice asks what the case asks, or it is the case's question itself."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator import find
+from simulator.errors import AccessDenied, PromptError
+from simulator.opening import RULES, OpeningPrompts, VoicedOpening, lost, voiced_opening
+from simulator.types import Case, Language, Utterance
+from tests.playing import a_case, a_turn, at, prompts
+from tests.servers.openai import OpenAIServer, Reply, script
+
+FILE = find.PERSONAS / "_opening.toml"
+
+
+def told(path: Path = FILE) -> OpeningPrompts:
+    """How questions are put in a persona's voice."""
+    return OpeningPrompts(path, prompts().guards)
+
+
+def message(text: str) -> str:
+    """A reply of the customer model."""
+    return json.dumps({"message": text}, ensure_ascii=False)
+
+
+async def opened(replies: list[str | Reply], case: Case | None = None) -> tuple[Utterance, list[Any]]:
+    """The first line, and the requests that it took."""
+    async with OpenAIServer(script(replies)) as server, at(server) as model:
+        said = await voiced_opening(case or a_case(), find.persona("angry"), model("user"), told(), 7)
+        return said, [request.body for request in server.requests]
+
+
+async def test_the_question_is_said_in_the_personas_voice() -> None:
+    """One request with who speaks, the question and the form; what comes back is said."""
+    case, angry = a_case(), find.persona("angry").ja
+    text = "マンションで光を使うと月いくらなのか、さっさと教えてください！"
+    said, [request] = await opened([message(text)])
+    system = request["messages"][0]["content"]
+
+    assert said == Utterance(text=text)
+    assert all(part in system for part in (angry.name, angry.voice.strip(), case.question, '"message"'))
+    assert [each["role"] for each in request["messages"]] == ["system", "user"]
+    assert list(request["response_format"]["json_schema"]["schema"]["properties"]) == ["message"]
+
+
+async def test_plain_models_are_read_too() -> None:
+    """Without JSON the text itself is said; a half character in it is shown as U+FFFD."""
+    plain, _ = await opened(["マンションで光を使うと月いくらですか！"])
+    broken, _ = await opened(['{"message": "マンションで光を使うと月いくらですか\\ud83d"}'])
+
+    assert plain.text == "マンションで光を使うと月いくらですか！"
+    assert broken.text.endswith("\ufffd")
+
+
+@pytest.mark.parametrize(
+    ("reply", "rule"),
+    [
+        ("マンションで光を使うと、月4,180円もするんですか！", "opening_asked"),
+        ("マンションで光を使うと月いくらですか！10分も待ってるんです！", "opening_numbers"),
+        ("で、月いくらなんですか！", "opening_words"),
+        ("かしこまりました。マンションで光を使うと月いくらですか", "desk"),
+        (" ", "empty"),
+    ],
+)
+async def test_another_question_is_not_asked(reply: str, rule: str) -> None:
+    """What was lost or added is named, the question is asked as it stands, and nothing is asked for again."""
+    said, requests = await opened([message(reply)])
+
+    assert said == Utterance(text=a_case().question, broken_rules=(rule,))
+    assert len(requests) == 1
+
+
+async def test_a_model_that_fails_costs_only_the_voice() -> None:
+    """An unreadable reply is asked for once more; then the plain question is used, and counted."""
+    unread = '{"message": 3'
+    said, requests = await opened([unread, unread])
+
+    assert (said.text, said.broken_rules) == (a_case().question, ("opening_failed",))
+    assert said.reason
+    assert len(requests) == 2
+    assert requests[0]["messages"][0] == requests[1]["messages"][0]
+
+
+async def test_a_refused_key_stops_the_run() -> None:
+    """Nothing else can succeed after that."""
+    async with OpenAIServer(key="right") as server, at(server, key="wrong") as model:
+        with pytest.raises(AccessDenied):
+            await voiced_opening(a_case(), find.persona("angry"), model("user"), told(), 7)
+
+
+async def test_without_a_model_the_question_is_asked_as_it_stands() -> None:
+    """Offline nothing is rewritten, nor is a question that is longer than customers write."""
+    offline = VoicedOpening(find.persona("calm"), None, told(), 7)
+    long = a_case(question="長い" * 200)
+
+    assert await offline(a_case(), (a_turn(),)) == Utterance(text=a_case().question)
+    assert await opened([], long) == (Utterance(text=long.question), [])
+
+
+async def test_the_same_conversation_gets_the_same_seed() -> None:
+    """The seed of the request is that of the conversation, and no other call's."""
+    _, [first] = await opened([message("マンションで光を使うと月いくらですか？")])
+    _, [second] = await opened([message("マンションで光を使うと月いくらですか？")])
+
+    assert first["seed"] == second["seed"]
+
+
+JA: Language = "ja"
+EN: Language = "en"
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "said"),
+    [
+        (JA, "マンションで光を使うと月いくらですか", "だから、マンションで光使うと月いくらなんですか！"),
+        (JA, "E-101が消えません。夜でも電話できますか", "E-101が消えないんです！夜でも電話できるんですか！"),
+        (JA, "二回払っちゃったみたい。余分な金いつ戻るの", "2回払ったんです。余分な金はいつ戻るんですか！"),
+        (JA, "引っ越し先でも光を使う場合の工事費を教えて", "引っ越し先でも光を使うんですが、工事の費用は？"),
+        (JA, "光とSIMを両方使うと割引はありますか", "わからないんですが、光とSIM両方使うと割引は？"),
+        (JA, "料金は3,300円ですか", "料金は3300円で合ってますか"),
+        (EN, "How much is the fibre plan per month for an apartment?",
+         "Look, how much is your fibre plan for an apartment each month?"),
+        (EN, "E-101 won't go away, can I call at night",
+         "E-101 just won't go away! Can I call at night or what?"),
+        (EN, "Do you know what Kaede Fibre charges for 1 giga?",
+         "So what does Kaede Fibre charge for 1 giga?"),
+        (EN, "I forgot my password for My Page",
+         "I'm afraid I don't remember, I forgot my password for My Page."),
+    ],
+)  # fmt: skip
+def test_the_same_question_in_another_voice(language: Language, question: str, said: str) -> None:
+    """Tone, order, particles and little words may differ."""
+    assert told().broken_rule(question, said, language) is None
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "said", "rule"),
+    [
+        (JA, "E-101が消えません", "E-102が消えません", "opening_numbers"),
+        (JA, "X-Aの5Gが遅い", "X-Aの5Hが遅い", "opening_codes"),
+        (JA, "2年で解約したい", "3年で解約したい", "opening_numbers"),
+        (JA, "SIMが届きません", "SIMが届きました！", "opening_negation"),
+        (JA, "SIMを解約できますか", "SIMを解約できないのはおかしい", "opening_negation"),
+        (JA, "ルーターの返却期限は", "ルーターの返却先は", "opening_words"),
+        (JA, "スマホのギガは余りますか", "ケータイのギガは余りますか", "opening_words"),
+        (JA, "光の紙がほしい", "光の何かがほしい", "opening_words"),
+        (JA, "いつ解約できますか", "どうすれば解約できますか", "opening_asked"),
+        (EN, "Order A-12 is late", "Order B-12 is late", "opening_codes"),
+        (EN, "I paid 20 dollars", "I paid 30 dollars", "opening_numbers"),
+        (EN, "my fax does not work", "my fax does work fine", "opening_negation"),
+        (EN, "can I cancel fibre", "I cannot cancel fibre", "opening_negation"),
+        (EN, "do you sell phones in Japan", "do you sell phones", "opening_words"),
+        (EN, "contract came two days ago", "contract came days ago", "opening_words"),
+        (EN, "when does my plan end", "why does my plan end", "opening_asked"),
+        (EN, "write to a@b.example", "write to c@b.example", "opening_codes"),
+    ],
+)
+def test_what_was_lost_is_named(language: Language, question: str, said: str, rule: str) -> None:
+    """Numbers, codes, negations, question words, names and other content words."""
+    assert rule in RULES
+    assert told().broken_rule(question, said, language) == rule
+
+
+@pytest.mark.parametrize("language", [JA, EN])
+def test_every_bundled_question_asks_itself(language: Language) -> None:
+    """What is not changed has lost nothing, and no question has lost what another asks."""
+    with (find.DEMO / "cases" / f"{language}.csv").open(encoding="utf-8") as file:
+        questions = [row["question"] for row in csv.DictReader(file)]
+
+    assert [told().broken_rule(each, each, language) for each in questions] == [None] * len(questions)
+    assert all(lost(one, other, language) for one in questions for other in questions if one != other)
+
+
+def test_prompts_change_their_fingerprint(tmp_path: Path) -> None:
+    """A changed word in the prompt or another persona changes the hash; the same words do not."""
+    other = tmp_path / "_opening.toml"
+    other.write_text(FILE.read_text(encoding="utf-8").replace("60文字", "50文字"), encoding="utf-8")
+    angry, calm = find.persona("angry"), find.persona("calm")
+
+    assert told().fingerprint(angry) == told().fingerprint(angry)
+    assert len({told().fingerprint(angry), told().fingerprint(calm), told(other).fingerprint(angry)}) == 3
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("$voice", "$tone", "which nothing fills"),
+        ("[en.fields]\nmessage", "[en.fields]\nmesage", "[en.fields] message is missing"),
+        ("'誰|どなた'", "'(誰|どなた'", "not a regular expression"),
+    ],
+)
+def test_a_broken_prompt_file_is_named(tmp_path: Path, old: str, new: str, problem: str) -> None:
+    """What is missing or misspelt in it is said before anything starts."""
+    text = FILE.read_text(encoding="utf-8")
+    assert old in text
+    path = tmp_path / "_opening.toml"
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+    with pytest.raises(PromptError) as met:
+        told(path)
+    assert problem in str(met.value)

@@ -1,0 +1,116 @@
+"""Scripted customers in whole runs: logs graded again, scripts of a team, replays of a run."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from simulator.commands.app import main
+from simulator.store import find_run, read_run, run_ids
+from simulator.types import Results
+
+LOG = {
+    "id": "log-1",
+    "language": "ja",
+    "turns": [
+        {"role": "user", "content": "送料はいくらですか"},
+        {"role": "assistant", "content": "全国一律550円です。"},
+        {"role": "user", "content": "沖縄もですか"},
+        {"role": "assistant", "content": "はい、沖縄も550円です。"},
+        {"role": "user", "content": "いつ届きますか"},
+        {"role": "assistant", "content": "3日ほどで届きます。"},
+        {"role": "user", "content": "わかりました"},
+        {"role": "assistant", "content": "ありがとうございました。"},
+    ],
+}
+
+
+def rehearsed(*arguments: str, code: int = 0) -> Results:
+    assert main(["--offline", *arguments]) == code
+    runs = [read_run(find_run(name, Path("runs"))) for name in run_ids(Path("runs"))]
+    return max(runs, key=lambda results: results.run.created)
+
+
+def spoken(results: Results) -> dict[str, list[str]]:
+    return {talk.id: [turn.user for turn in talk.turns] for talk in results.conversations}
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> str:
+    path = tmp_path / "log.jsonl"
+    path.write_text(json.dumps(LOG, ensure_ascii=False), encoding="utf-8")
+    return str(path)
+
+
+def test_a_logged_dialogue_is_graded_turn_by_turn(log: str) -> None:
+    """All its turns, also beyond --turns, with the answers that were given; nobody is asked how they leave."""
+    results = rehearsed("--cases", log, "--adapter", "recorded", "--persona", "calm")
+    talk = results.conversations[0]
+
+    assert [turn.user for turn in talk.turns] == [
+        "送料はいくらですか",
+        "沖縄もですか",
+        "いつ届きますか",
+        "わかりました",
+    ]
+    assert [turn.answer.text for turn in talk.turns][1] == "はい、沖縄も550円です。"
+    assert talk.ended == "turn_limit"
+    assert sum(score.judge == "turn" and score.state == "scored" for score in results.scores) == 4
+
+
+def test_a_script_comes_before_the_customers_own_words(tmp_path: Path) -> None:
+    """Lines of a file first, then the persona goes on."""
+    script = tmp_path / "lines.txt"
+    script.write_text("もう一度お願いします\n別の言い方で教えてください\n", encoding="utf-8")
+
+    results = rehearsed("--persona", "calm", "--limit", "4", "--script", str(script), "--turns", "5")
+
+    lines = spoken(results).values()
+    assert all(said[1:3] == ["もう一度お願いします", "別の言い方で教えてください"] for said in lines)
+    assert {talk.ended for talk in results.conversations} == {"satisfied", "gave_up"}
+
+
+def test_a_replay_says_the_same_again(capsys: pytest.CaptureFixture[str]) -> None:
+    """The customers of an earlier run, word for word, to a bot that answers differently."""
+    Path("bot.py").write_text("def answer(question):\n    return '分かりません。', []\n", encoding="utf-8")
+    before = spoken(rehearsed("--persona", "angry", "--limit", "3"))
+
+    after = rehearsed("--replay", "latest", "--adapter", "bot.py:answer")
+
+    assert spoken(after) == before
+    assert {turn.answer.text for talk in after.conversations for turn in talk.turns} == {"分かりません。"}
+
+
+def test_mistyped_lines_keep_what_was_meant() -> None:
+    """With --typos the bot sees the slips; the clean line stands beside them in the run file."""
+    results = rehearsed("--persona", "calm", "--limit", "12", "--typos", "1")
+    slips = [turn for talk in results.conversations for turn in talk.turns if turn.clean]
+
+    assert slips
+    assert all(turn.clean != turn.user and turn.meant == turn.clean for turn in slips)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--replay", "nothing"], "no run 'nothing'"),
+        (["--script", "none.txt"], "none.txt"),
+        (["--typos", "2"], "--typos 2"),
+    ],
+)
+def test_a_wrong_script_is_one_line(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 2, and nothing is written."""
+    assert main(["--offline", *arguments]) == 2
+    assert message in capsys.readouterr().err
+    assert not Path("runs").exists()
+
+
+def test_a_script_of_no_case_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A misspelt id would otherwise be passed over in silence."""
+    script = tmp_path / "lines.toml"
+    script.write_text('"fees-01-jp" = ["もう一度"]\n', encoding="utf-8")
+
+    assert main(["--offline", "--limit", "2", "--script", str(script)]) == 2
+    assert "fees-01-ja" in capsys.readouterr().err

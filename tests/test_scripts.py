@@ -1,0 +1,155 @@
+"""Customers who say given lines, read from a file or a finished run, alone or before another customer."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from simulator.errors import CaseFileError, PromptError, RunFileError
+from simulator.scripts import (
+    EVERY_CASE,
+    MixedUser,
+    lines_of_file,
+    lines_of_run,
+    replayed,
+    script_of,
+    unused,
+)
+from simulator.types import Answer, Case, Ended, Turn, Utterance
+from tests.playing import a_case, a_run, a_talk, a_turn
+
+ONE = (a_turn(),)
+
+
+async def improvises(case: Case, turns: tuple[Turn, ...]) -> Utterance:
+    """A customer who counts what was said."""
+    return Utterance(text=f"{case.id}: {len(turns)}")
+
+
+async def test_lines_are_said_in_order_then_it_is_over() -> None:
+    """The lines follow the question; after the last one the customer leaves."""
+    user = MixedUser(["二", "三"])
+
+    assert (await user(a_case(), ())).text == a_case().question
+    assert (await user(a_case(), ONE)).text == "二"
+    assert (await user(a_case(), ONE * 2)).text == "三"
+    assert await user(a_case(), ONE * 3) == Utterance(next="satisfied", reason="end of script")
+    assert (await MixedUser()(a_case(), ONE)).next == "satisfied"
+
+
+async def test_another_customer_goes_on() -> None:
+    """After the script the dialogue is the other's, with everything said so far."""
+    user = MixedUser(["二"], improvises)
+
+    assert (await user(a_case(), ONE)).text == "二"
+    assert (await user(a_case(), ONE * 2)).text == "fees-1: 2"
+    assert (await MixedUser((), improvises)(a_case(), ONE)).text == "fees-1: 1"
+
+
+async def test_a_replay_begins_as_the_run_did() -> None:
+    """The first line is the one that was said, which need not be the question of the case."""
+    user = replayed(["やあ、月いくら？", "高い"], improvises)
+
+    assert (await user(a_case(), ())).text == "やあ、月いくら？"
+    assert (await user(a_case(), ONE)).text == "高い"
+    assert (await user(a_case(), ONE * 2)).text == "fees-1: 2"
+    assert (await replayed(())(a_case(), ())).text == a_case().question
+
+
+def test_the_lines_of_a_run(tmp_path: Path) -> None:
+    """All that was said and answered, by conversation; one that was never begun has none."""
+    first, second = a_talk(), a_talk(a_case(id="fees-2"))
+    file = a_run(tmp_path, [first, second])
+    for index, text in enumerate(["月いくら？", "高い"], 1):
+        file.said(first.id, index, Utterance(text=text))
+        file.answered(first.id, index, Answer(text="はい。"))
+    file.ended(first.id, Ended.GAVE_UP, "", "")
+    file.close()
+
+    assert lines_of_run(file.path) == {first.id: ("月いくら？", "高い")}
+    with pytest.raises(RunFileError, match="no such run file"):
+        lines_of_run(tmp_path / "run.sqlite")
+
+
+SCRIPTS = {"fees-1": ("それって、ずっと同じ値段ですか。", "ありがとう。"), "fees-2": ("How long?",)}
+
+
+def written(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.txt", "# fees-1\nそれって、ずっと同じ値段ですか。\n\n  ありがとう。 \n# fees-2 \nHow long?\n"),
+        (
+            "a.txt",
+            "\r\n# fees-1\r\nそれって、ずっと同じ値段ですか。\r\nありがとう。\r\n# fees-2\r\nHow long?",
+        ),
+        ("a.jsonl", "\n".join(json.dumps({"id": k, "lines": v}) for k, v in SCRIPTS.items()) + "\n\n"),
+        ("a.toml", "\n".join(f'"{k}" = {json.dumps(v, ensure_ascii=False)}' for k, v in SCRIPTS.items())),
+    ],
+)
+def test_three_kinds_of_script_files(tmp_path: Path, name: str, text: str) -> None:
+    """Text under heads, JSONL and TOML hold the same, whatever the ends of their lines."""
+    assert lines_of_file(written(tmp_path, name, text)) == SCRIPTS
+
+
+def test_a_text_without_heads_is_for_every_case(tmp_path: Path) -> None:
+    """Lines before the first head belong to all cases that have no script of their own."""
+    scripts = lines_of_file(written(tmp_path, "a.txt", "もしもし？\nまだですか。\n# fees-2\nHow long?\n"))
+
+    assert scripts == {EVERY_CASE: ("もしもし？", "まだですか。"), "fees-2": ("How long?",)}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("a.csv", "id,lines", "not a kind of script; save it as .txt, .jsonl or .toml"),
+        ("a.txt", "# fees-1\n# fees-2\nHow long?", "line 1: 'fees-1' has no lines"),
+        ("a.txt", "# fees-1\na\n# fees-1\nb", "line 3: 'fees-1' has a script already"),
+        ("a.jsonl", '{"id": "x", "lines": ["a"]}\n{"id": "y"', "line 2: not valid JSON"),
+        ("a.jsonl", '["a"]', "line 1: not a script"),
+        ("a.jsonl", '{"lines": ["a"]}', "line 1: not a script"),
+        ("a.jsonl", '{"id": "x", "lines": "a"}', "'x' has no lines"),
+        ("a.jsonl", '{"id": "x", "lines": ["a", " "]}', "has an empty line"),
+        ("a.jsonl", '{"id": "x", "lines": ["\\ud83d"]}', "one that is no text"),
+        ("a.toml", "x = [1]", "one that is no text"),
+        ("a.toml", "[x]\ny = 1", "'x' has no lines"),
+        ("a.txt", " \n", "the file is empty"),
+    ],
+)
+def test_a_broken_script_file_is_named(tmp_path: Path, name: str, text: str, problem: str) -> None:
+    """File, line and what to write instead, before anything starts."""
+    with pytest.raises(CaseFileError) as met:
+        lines_of_file(written(tmp_path, name, text))
+
+    assert name in str(met.value)
+    assert problem in str(met.value)
+
+
+def test_broken_toml_is_named(tmp_path: Path) -> None:
+    """As in every other TOML file."""
+    with pytest.raises(PromptError, match=r"a\.toml"):
+        lines_of_file(written(tmp_path, "a.toml", "x = ["))
+
+
+def test_the_nearest_script_is_taken() -> None:
+    """That of the conversation before that of its case before the one for all."""
+    talk = a_talk()
+    every, case, own = ("every",), ("case",), ("own",)
+
+    assert script_of({EVERY_CASE: every, "fees-1": case, talk.id: own}, talk) == own
+    assert script_of({EVERY_CASE: every, "fees-1": case}, talk) == case
+    assert script_of({EVERY_CASE: every, "fees-9": case}, talk) == every
+    assert script_of({"fees-9": case}, talk) is None
+
+
+def test_scripts_without_a_conversation_are_told() -> None:
+    """A misspelt id shows; the script for every case is always of use."""
+    talk, lines = a_talk(), ("a",)
+
+    assert unused({EVERY_CASE: lines, "fees-1": lines, talk.id: lines, "fee-1": lines}, [talk]) == ("fee-1",)
+    assert unused({"fees-1": lines}, []) == ("fees-1",)
