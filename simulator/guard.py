@@ -17,7 +17,10 @@ LONGEST = {"ja": 200, "en": 500}
 RULES = ("empty", "too_long", "language", "reasoning", "desk", "repeat")
 
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uff66-\uff9f]")
+_KANA = re.compile(r"[\u3041-\u30ff\uff66-\uff9f]")
 _LETTER = re.compile(r"[^\W\d_]")
+# Addresses, file names, error codes: written the same in every language.
+_CODE = re.compile(r"[!-~]*[@_/.\d][!-~]+")
 
 
 class Guard:
@@ -55,12 +58,17 @@ def _compiled(patterns: Iterable[str]) -> tuple[re.Pattern[str], ...]:
 
 
 def _is_foreign(text: str, language: Language) -> bool:
-    """Whether the letters are mostly of the other script; product names and codes are let through."""
-    letters = len(_LETTER.findall(text))
-    cjk = len(_CJK.findall(text))
+    """Whether the letters are mostly of another script; product names and codes are let through.
+
+    Japanese without any kana is taken to be Chinese.
+    """
+    plain = _CODE.sub(" ", text)
+    letters, cjk = len(_LETTER.findall(plain)), len(_CJK.findall(plain))
     if letters < 12:
         return False
-    return cjk < 0.3 * letters if language == "ja" else cjk > 0.1 * letters
+    if language == "en":
+        return cjk > 0.25 * letters
+    return cjk < 0.3 * letters or not _KANA.search(plain)
 
 
 def _alike(text: str, earlier: str) -> bool:
