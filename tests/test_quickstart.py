@@ -1,0 +1,332 @@
+"""A first-time user's ten minutes: both pages are walked through as they stand there, with what they show."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from simulator import find
+from simulator.analysis.summary import summarise
+from simulator.settings import Settings, load
+from simulator.store import find_run, read_run
+
+PAGES = ("quickstart.ja.md", "quickstart.md")
+# What of a page is done once for the whole checkout, or by whoever walks.
+NOT_WALKED = ("make install", "source .venv/bin/activate", "mkdir ../shop", "cd ../shop")
+STEPS = re.compile(r"^```(\w+)\n(.*?)^```|^## (\d)\.", re.MULTILINE | re.DOTALL)
+NAMED = re.compile(r"# (\S+\.(?:py|toml))\n")
+DOOR = str(find.ROOT / "run.py")
+RUN_ID = re.compile(r"\d{8}-\d{6}-[a-z]+-[0-9a-f]{4}")
+WORLD = {
+    name: value
+    for name, value in os.environ.items()
+    if not name.startswith(("REHEARSAL_", "OPENAI_")) and not name.endswith("_PROXY")
+} | {"PYTHONPATH": "", "PYTHONUTF8": "1", "COLUMNS": "80", "NO_COLOR": "1"}
+
+
+class Rehearsed(NamedTuple):
+    """A rehearsal of the page: exit code, and the red turns of every question."""
+
+    bot: str
+    code: int
+    score: float
+    red: dict[str, int]
+
+
+class Server:
+    """The bot of the page, started by the page's own command, on a port that is free."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.port = folder, 0
+        self.process: subprocess.Popen[str] | None = None
+
+    def start(self, words: list[str]) -> str:
+        """Starts it anew, as a user does after Ctrl-C; gives what it says until it listens."""
+        self.stop()
+        at = words.index("8000")
+        command = [sys.executable, *words[1:at], str(self.port), *words[at + 1 :]]
+        self.process = subprocess.Popen(
+            command, cwd=self.folder, env=WORLD, text=True,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        said = ""
+        for line in self.process.stderr or ():
+            said += line
+            if listening := re.search(r"running on http://127\.0\.0\.1:(\d+)", line):
+                self.port = int(listening[1])
+                return said
+        raise AssertionError(said)
+
+    def stop(self) -> None:
+        """Ends it, and waits for that."""
+        if self.process is not None:
+            self.process.terminate()
+            self.process.communicate()
+            self.process = None
+
+
+class Walk:
+    """Somebody who does what a page says, block by block, and looks whether it shows what they see."""
+
+    def __init__(self, page: str, home: Path) -> None:
+        self.text = (find.ROOT / "docs" / page).read_text(encoding="utf-8")
+        self.folder = home / "shop"
+        self.folder.mkdir()
+        (home / "rehearsal").symlink_to(find.ROOT)
+        self.server = Server(self.folder)
+        self.rehearsals: list[Rehearsed] = []
+        self.unseen: list[str] = []
+        self.section = ""
+
+    def go(self) -> None:
+        """Every block in order; what is quoted but was not seen is kept in `unseen`."""
+        for kind, block, section in STEPS.findall(self.text):
+            self.section = section or self.section
+            if kind:
+                getattr(self, f"_{kind}")(block)
+        self.server.stop()
+
+    def write(self, name: str, text: str) -> None:
+        """A file of the page, with the port that the bot really has."""
+        (self.folder / name).write_text(text.replace(":8000", f":{self.server.port}"), encoding="utf-8")
+
+    def rehearsal(self, words: list[str]) -> tuple[int, str]:
+        """Exit code and output of a `run.py` command of the page."""
+        return run(self.folder, *words[1:])
+
+    def report(self) -> str:
+        """What the last report shows, without its markup."""
+        page = find_run("latest", self.folder / "runs").with_name("report.html").read_text(encoding="utf-8")
+        bare = re.sub(r"<(style|script)\b.*?</\1>|<[^>]+>", " ", page, flags=re.DOTALL)
+        return unescape(bare)
+
+    def _python(self, block: str) -> None:
+        named = NAMED.match(block)
+        assert named, block
+        self.write(named[1], block)
+
+    _toml = _python
+
+    def _csv(self, block: str) -> None:
+        self.write("questions.csv", block)
+
+    def _diff(self, block: str) -> None:
+        first, _, before, after = block.splitlines()
+        file = self.folder / first.removeprefix("--- ")
+        text = file.read_text(encoding="utf-8")
+        assert before[1:] in text
+        file.write_text(text.replace(before[1:], after[1:]), encoding="utf-8")
+
+    def _text(self, block: str) -> None:
+        self._compare(block, self.report())
+
+    def _console(self, block: str) -> None:
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, shown = part.partition("\n")
+            if command not in NOT_WALKED:
+                self._compare(shown, self._done(shlex.split(command)))
+
+    def _done(self, words: list[str]) -> str:
+        if words[:3] == ["python", "-m", "uvicorn"]:
+            return self.server.start(words)
+        assert words[:2] == ["python", "../rehearsal/run.py"]
+        code, said = self.rehearsal(words)
+        if words[2].startswith("-"):
+            self.rehearsals.append(_rehearsed(code, self.folder / "runs"))
+        else:
+            assert code == 0, said
+        return said
+
+    def _compare(self, shown: str, seen: str) -> None:
+        """Notes every quoted piece that was not seen, or not in this order; spaces and breaks may differ."""
+        rest = self.bare(seen)
+        for line in shown.splitlines():
+            for piece in filter(None, map(self.bare, line.split("…"))):
+                before, found, after = rest.partition(piece)
+                rest = after if found else before
+                self.unseen += [] if found else [f"{self.section}: {line}"]
+
+    def bare(self, text: str) -> str:
+        """Without what differs from run to run and from width to width."""
+        text = RUN_ID.sub("RUN", text).replace(f":{self.server.port}", ":8000")
+        return re.sub(r"\s+", "", text)
+
+
+def run(folder: Path, *words: str) -> tuple[int, str]:
+    """Exit code and output of Python with these words, in a process of its own as users have it."""
+    done = subprocess.run(
+        [sys.executable, *words], cwd=folder, env=WORLD, text=True, encoding="utf-8",
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+    )  # fmt: skip
+    return done.returncode, done.stdout
+
+
+def _rehearsed(code: int, runs: Path) -> Rehearsed:
+    """What came of the latest run."""
+    results = read_run(find_run("latest", runs))
+    settings = Settings.model_validate(results.run.settings)
+    summary = summarise(results, rules=settings.red, judges=settings.judges, seed=settings.seed)
+    red: dict[str, int] = dict.fromkeys(sorted({talk.case.id for talk in results.conversations}), 0)
+    for turn in summary.reddest:
+        red[turn.case] += 1
+    return Rehearsed(settings.adapter, code, round(100 * (summary.score or 0)), red)
+
+
+@pytest.fixture(scope="module", params=PAGES)
+def walk(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Walk]:
+    """A page, walked through once from its first block to its last."""
+    walked = Walk(request.param, tmp_path_factory.mktemp("home"))
+    try:
+        walked.go()
+        yield walked
+    finally:
+        walked.server.stop()
+
+
+def test_the_page_shows_what_its_reader_sees(walk: Walk) -> None:
+    """Every quoted line of terminal and report came, in that order."""
+    assert walk.unseen == []
+
+
+def test_the_wrong_fact_is_red_until_it_is_mended(walk: Walk) -> None:
+    """Only the question about returns is red, at 8 turns, and the target missed; afterwards nothing is."""
+    found, mended, without_http = walk.rehearsals
+
+    assert (found.bot, found.code, found.red) == ("http", 1, {"001": 0, "002": 8, "003": 0, "004": 0})
+    assert (mended.bot, mended.code, set(mended.red.values())) == ("http", 0, {0})
+    assert found.score < 90 <= mended.score
+    assert without_http == mended._replace(bot="bot.py:answer")
+
+
+def test_the_bot_is_as_short_as_promised(walk: Walk) -> None:
+    """About twenty lines, and no more."""
+    source = (walk.folder / "shop.py").read_text(encoding="utf-8")
+
+    assert len([line for line in source.splitlines() if line.strip()]) <= 20
+
+
+TROUBLES = {
+    "bot.py is already here; nothing was written.": (None, "init"),
+    "http: cannot connect to 127.0.0.1:8000": (None, "doctor"),
+    "http: HTTP 404": (("/chat", "/"), "doctor"),
+    "http: HTTP 422": (("passages = 'sources'", """request = '{"question": "$question"}'"""), "doctor"),
+    "no 'answer' in the reply, which has the keys reply, sources": (("'reply'", "'answer'"), "doctor"),
+    "0 passages": (("'sources'", "'source'"), "doctor"),
+    "questions.csv, line 2: no question column.": (None, "doctor"),
+}
+SETTINGS = """
+adapter = 'http'
+cases = 'questions.csv'
+[set]
+url = 'http://127.0.0.1:8000/chat'
+answer = 'reply'
+passages = 'sources'
+"""
+
+
+@pytest.mark.parametrize("walk", PAGES[:1], indirect=True)
+@pytest.mark.parametrize("trouble", TROUBLES)
+def test_a_trouble_of_the_table_looks_as_it_says(walk: Walk, trouble: str) -> None:
+    """Each message appears when what the table names is wrong."""
+    change, word = TROUBLES[trouble]
+    header = "column" if "column" in trouble else "question"
+    (walk.folder / "questions.csv").write_text(f"{header}\nWhere do you deliver?\n送料は\n", encoding="utf-8")
+    if change:
+        walk.server.start(["python", "-m", "uvicorn", "shop:app", "--port", "8000"])
+    walk.write("rehearsal.toml", SETTINGS.replace(*change) if change else SETTINGS)
+    _, said = walk.rehearsal(["python", "../rehearsal/run.py", word, *["--offline"] * (word == "doctor")])
+    walk.server.stop()
+
+    assert walk.bare(trouble) in walk.bare(said)
+    assert f"| `{trouble}` |" in walk.text
+
+
+def test_both_pages_lead_the_same_way(root: Path) -> None:
+    """The same commands, settings and steps, in the same order."""
+    told = []
+    for page in PAGES:
+        text = (root / "docs" / page).read_text(encoding="utf-8")
+        blocks = STEPS.findall(text)
+        commands = [line for _, block, _ in blocks for line in block.splitlines() if line.startswith("$ ")]
+        tables = [block for kind, block, _ in blocks if kind == "toml"]
+        troubles = re.findall(r"^\| (`[^|]+`) \|", text, re.MULTILINE)
+        told.append((commands, tables, troubles, [(kind, section) for kind, _, section in blocks]))
+
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(root: Path, page: str) -> None:
+    """To a page beside this one, or to one of its own headings."""
+    text = (root / "docs" / page).read_text(encoding="utf-8")
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    anchors = {re.sub(r"[^\w-]", "", heading.lower().replace(" ", "-")) for heading in headings}
+    for target in re.findall(r"\]\(([^)]+)\)", text):
+        assert target[1:] in anchors if target.startswith("#") else (root / "docs" / target).exists(), target
+
+
+@pytest.fixture
+def sample(tmp_path: Path) -> Path:
+    """A folder with what `init` writes."""
+    folder = tmp_path / "sample"
+    folder.mkdir()
+    assert run(folder, DOOR, "init")[0] == 0
+    return folder
+
+
+def started(folder: Path, *options: str) -> tuple[Rehearsed, str]:
+    """The sample, rehearsed by the command that `init` names, and what was said."""
+    code, said = run(folder, DOOR, "--offline", *options)
+    return _rehearsed(code, folder / "runs"), said
+
+
+def test_what_init_writes_shows_red_and_good_and_how_to_mend(sample: Path) -> None:
+    """As it is it answers what it does not know; without two `#` it declines, and nothing is red."""
+    before, said = started(sample)
+    bot = (sample / "bot.py").read_text(encoding="utf-8")
+    mended, lines = re.subn(r"^    # (if not found:|    return SORRY)", r"    \1", bot, flags=re.MULTILINE)
+    (sample / "bot.py").write_text(mended, encoding="utf-8")
+    after, _ = started(sample)
+
+    assert (before.code, lines) == (0, 2)
+    assert "資料では答えられない質問に、答えを述べています。" in said
+    assert {case for case, turns in before.red.items() if turns} == {"points-ja", "points-en"}
+    assert len(before.red) == 6
+    assert set(after.red.values()) == {0}
+    assert before.score < after.score
+
+
+@pytest.mark.parametrize(("language", "title"), [("ja", "リハーサルの結果"), ("en", "Rehearsal results")])
+def test_one_language_of_the_sample(sample: Path, language: str, title: str) -> None:
+    """Questions and report are in the language that is asked for."""
+    done, said = started(sample, "--language", language)
+
+    assert {case.rpartition("-")[2] for case in done.red} == {language}
+    assert title in said
+
+
+def test_every_switched_off_line_of_the_sample_can_be_switched_on(sample: Path) -> None:
+    """What stands behind a `#` in rehearsal.toml is a setting that there is."""
+    file = sample / "rehearsal.toml"
+    text = file.read_text(encoding="utf-8")
+    Path(file.name).write_text(re.sub(r"^# (\[\w+\]|\w+ = .*)$", r"\1", text, flags=re.MULTILINE), "utf-8")
+    found = load({}, environ={})
+
+    assert tomllib.loads(text).keys() == {"adapter", "cases", "persona", "turns"}
+    assert (found.target, found.language, found.red) == (0.8, "ja", Settings().red)
+    assert found.greeting is not None
+    assert found.greeting.keys() == {"ja", "en"}
+    assert sorted(found.set) == ["answer", "passages", "url"]
+
+
+def test_excel_reads_the_sample_questions_as_utf_8(sample: Path) -> None:
+    """A byte order mark tells it so; without one it takes them for Shift_JIS."""
+    assert (sample / "questions.csv").read_bytes().startswith(b"\xef\xbb\xbf")
