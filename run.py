@@ -5,7 +5,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from simulator.commands.app import main
+try:
+    from simulator.commands.app import main
+except ModuleNotFoundError as missing:
+    sys.stderr.write(f"error: {missing}. Run `make install` once, then: .venv/bin/python run.py\n")
+    sys.exit(2)
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -70,7 +70,8 @@ class OutputPaths:
             passages = passages_of(self.passages.within(fields))
         else:
             passages = said.passages or _passages(fields, watch, said.text)
-        return said.model_copy(update={"passages": passages, "usage": said.usage or watch.usage})
+        told = {"passages": passages, "shows_passages": bool(passages or self.passages or said.passages)}
+        return said.model_copy(update=told | {"usage": said.usage or watch.usage})
 
 
 def _fields_of(output: Any) -> Mapping[str, Any]:

@@ -23,7 +23,11 @@ class ReplyPaths:
 
     def read(self, replies: list[Any]) -> Answer:
         """The answer in a reply; raises RagFailure when there is none."""
-        return Answer(text=self._text(replies), passages=self._passages(replies))
+        return Answer(
+            text=self._text(replies),
+            passages=self._passages(replies),
+            shows_passages=self.passages is not None,
+        )
 
     def conversation_in(self, replies: list[Any]) -> str:
         """The bot's own name for the conversation, "" when none is asked for."""

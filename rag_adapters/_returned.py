@@ -22,14 +22,14 @@ def answer_of(result: Any) -> Answer:
     if isinstance(result, Answer):
         return result
     if isinstance(result, str):
-        return Answer(text=result)
+        return Answer(text=result, shows_passages=False)
     if isinstance(result, Mapping):
         return _from_mapping(result)
     if isinstance(result, tuple) and len(result) == 3:
         return Answer(text=last_said(result[1]), passages=passages_of(result[2]))
     if isinstance(result, tuple) and len(result) == 2:
         return Answer(text=text_of(result[0]), passages=passages_of(result[1]))
-    return Answer(text=text_of(result))
+    return Answer(text=text_of(result), shows_passages=False)
 
 
 def last_said(history: Any) -> str:
@@ -60,7 +60,8 @@ def _from_mapping(result: Mapping[Any, Any]) -> Answer:
         there = kind(dict(result))
         raise RagFailure("malformed", f"the bot's mapping needs the key 'answer', but it {there}")
     passages = next((result[name] for name in PASSAGE_KEYS if result.get(name) is not None), None)
-    return Answer(text=text_of(result[key]), passages=passages_of(passages))
+    shows = any(name in result for name in PASSAGE_KEYS)
+    return Answer(text=text_of(result[key]), passages=passages_of(passages), shows_passages=shows)
 
 
 def text_of(value: Any) -> str:

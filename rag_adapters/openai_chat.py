@@ -164,7 +164,8 @@ def _answer(reply: Any, model: str) -> Answer:
     text = _text(message.get("content")) or _text(message.get("refusal"))
     if not text.strip():
         raise RagFailure("empty", f"the model said nothing (finish_reason {choice.get('finish_reason')})")
-    return Answer(text=text, passages=_citations(message, reply), usage=_usage(reply.get("usage"), model))
+    passages, usage = _citations(message, reply), _usage(reply.get("usage"), model)
+    return Answer(text=text, passages=passages, shows_passages=bool(passages), usage=usage)
 
 
 def _text(content: Any) -> str:

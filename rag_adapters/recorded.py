@@ -36,7 +36,10 @@ def answers_of(case: Case) -> tuple[Answer, ...]:
     """What was answered when the dialogue of a case was logged, else its one answer; empty without either."""
     if case.recorded:
         return case.recorded
-    return () if case.answer is None else (Answer(text=case.answer, passages=passages_of(case.contexts)),)
+    if case.answer is None:
+        return ()
+    contexts = passages_of(case.contexts)
+    return (Answer(text=case.answer, passages=contexts, shows_passages=bool(contexts)),)
 
 
 def _is_the_logs(case: Case, turn: int, said: str) -> bool:

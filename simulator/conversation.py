@@ -211,11 +211,15 @@ def as_answer(result: Any) -> Answer:
     if isinstance(result, Answer):
         answer = result
     elif isinstance(result, str):
-        answer = Answer(text=result)
+        answer = Answer(text=result, shows_passages=False)
     elif isinstance(result, tuple) and len(result) == 2:
         answer = Answer(text=_text(result[0]), passages=_passages(result[1]))
     elif isinstance(result, Mapping) and "answer" in result:
-        answer = Answer(text=_text(result["answer"]), passages=_passages(result.get("passages")))
+        answer = Answer(
+            text=_text(result["answer"]),
+            passages=_passages(result.get("passages")),
+            shows_passages="passages" in result,
+        )
     else:
         return _failed("malformed", f"the bot returned {type(result).__name__}, not an answer")
     return _checked(answer)

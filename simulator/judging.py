@@ -188,7 +188,7 @@ def by_rule(judge: str, missing: str | None, exhibit: Exhibit, frame: Frame) -> 
         reason = frame.text(language, "no_answer", kind=error.kind)
         lowest = {"value": LOWEST / HIGHEST, "raw": float(LOWEST), "by_rule": True, "severity": "major"}
         return _bare(judge, exhibit, "scored", reason).model_copy(update=lowest)
-    if missing == "passages":
+    if missing in ("passages", "retrieval"):
         return _bare(judge, exhibit, "skipped", frame.text(language, "no_passages"))
     return None
 

@@ -10,7 +10,8 @@ from simulator.errors import PromptError
 from simulator.prompts import LANGUAGES, check_languages, fingerprint, quote, read_toml, render
 from simulator.types import Case, Exhibit, Language, Passage, Turn
 
-NEEDS = ("reference", "passages")
+# What a judge may need: an answer to compare with, passages, or at least word of what was retrieved.
+NEEDS = ("reference", "passages", "retrieval")
 # Retrieved text shown to a judge at most; whole passages are left out beyond it, and the prompt says so.
 LONGEST_MATERIAL = 24_000
 # What of each earlier message is shown.
@@ -76,7 +77,12 @@ class Rubric:
 
     def missing(self, exhibit: Exhibit) -> str | None:
         """What this judge needs and the exhibit does not have."""
-        has = {"reference": bool(exhibit.references), "passages": bool(exhibit.turn.answer.passages)}
+        answer = exhibit.turn.answer
+        has = {
+            "reference": bool(exhibit.references),
+            "passages": bool(answer.passages),
+            "retrieval": bool(answer.passages) or answer.shows_passages,
+        }
         return next((need for need in self.needs if not has[need]), None)
 
 

@@ -214,7 +214,23 @@ def load(
     shown = {key: f"{key} in {FILE}:" for key in from_file}
     shown |= {key: f"{PREFIX}{key.upper()}" for key in from_environment}
     shown |= {key: flag(key) for key in given}
-    return _validated({**from_file, **from_environment, **given}, shown, f"(in {FILE})")
+    merged = {**from_file, **from_environment, **given}
+    merged["set"] = _adapter_settings(from_file, from_environment, given)
+    return _validated(merged, shown, f"(in {FILE})")
+
+
+def _adapter_settings(*layers: Mapping[str, Any]) -> Any:
+    """Each layer's `set` on top of the one below, which is dropped where another adapter is named."""
+    merged: dict[str, Any] = {}
+    adapter = None
+    for layer in layers:
+        if layer.get("adapter", adapter) != adapter:
+            merged, adapter = {}, layer["adapter"]
+        try:
+            merged |= Settings.model_validate({"set": layer.get("set", {})}).set
+        except ValidationError:
+            return layer["set"]  # told with the name of its flag, like every other mistake
+    return merged
 
 
 def from_run(stored: Mapping[str, Any], **changes: Any) -> Settings:

@@ -87,10 +87,14 @@ class Query(Value):
 
 
 class Answer(Value):
-    """What the bot said, what it had retrieved, how long it took and what it cost."""
+    """What the bot said, what it had retrieved, how long it took and what it cost.
+
+    No passages mean that nothing was retrieved; unless `shows_passages` is False: then nobody knows.
+    """
 
     text: str
     passages: tuple[Passage, ...] = ()
+    shows_passages: bool = True
     seconds: float | None = None
     usage: Usage | None = None
     error: Failure | None = None

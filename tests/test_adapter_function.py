@@ -117,7 +117,7 @@ async def test_query_history_and_prompt_in_history_and_documents_out(
 @pytest.mark.parametrize(
     ("returned", "expected"),
     [
-        ("'a'", Answer(text="a")),
+        ("'a'", Answer(text="a", shows_passages=False)),
         ("('a', ['料金表'])", Answer(text="a", passages=NUMBERED)),
         ("('a', None)", Answer(text="a")),
         ("{'answer': 'a', 'passages': ['料金表']}", Answer(text="a", passages=NUMBERED)),
@@ -125,9 +125,12 @@ async def test_query_history_and_prompt_in_history_and_documents_out(
         ("{'answer': 'a', 'documents': ['料金表'], 'extra': 1}", Answer(text="a", passages=NUMBERED)),
         ("{'result': 'a', 'source_documents': []}", Answer(text="a")),
         ("Answer(text='a', seconds=1.5)", Answer(text="a", seconds=1.5)),
-        ("AIMessage('a')", Answer(text="a")),
+        ("AIMessage('a')", Answer(text="a", shows_passages=False)),
         ("('', [HumanMessage('q'), AIMessage('a')], [])", Answer(text="a")),
-        ("AIMessage([{'type': 'reasoning'}, {'type': 'text', 'text': 'a'}])", Answer(text="a")),
+        (
+            "AIMessage([{'type': 'reasoning'}, {'type': 'text', 'text': 'a'}])",
+            Answer(text="a", shows_passages=False),
+        ),
         ("('', [AIMessage(['a', {'type': 'text', 'text': 'b'}])], [])", Answer(text="ab")),
     ],
 )

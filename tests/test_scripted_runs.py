@@ -114,3 +114,15 @@ def test_a_script_of_no_case_is_told(tmp_path: Path, capsys: pytest.CaptureFixtu
 
     assert main(["--offline", "--limit", "2", "--script", str(script)]) == 2
     assert "fees-01-ja" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("returns", "state"), [("'550円です。'", "skipped"), ("('550円です。', [])", "scored")]
+)
+def test_a_bot_that_shows_no_passages_is_not_graded_for_groundedness(returns: str, state: str) -> None:
+    """It would be red on every turn; an empty retrieval is another thing."""
+    Path("bot.py").write_text(f"def answer(question):\n    return {returns}\n", encoding="utf-8")
+
+    results = rehearsed("--adapter", "bot.py:answer", "--limit", "1", "--persona", "calm")
+
+    assert {score.state for score in results.scores if score.judge == "groundedness"} == {state}

@@ -262,3 +262,22 @@ def test_any_flags_are_settings_or_one_line(flags: dict[str, Any]) -> None:
             from_run(found.of_the_run(), **{name: getattr(found, name) for name in NOT_OF_THE_RUN}) == found
         )
     assert "\n" not in told
+
+
+def test_set_flags_add_to_the_files_own(tmp_path: Path) -> None:
+    """One key from the command line changes that key, and keeps the others of rehearsal.toml."""
+    (tmp_path / FILE).write_text('adapter = "http"\n[set]\nurl = "u"\nanswer = "a"\n', encoding="utf-8")
+
+    assert load({"set": ["answer=b"]}, tmp_path, {}).set == {"url": "u", "answer": "b"}
+    assert load({"set": ["answer=b"]}, tmp_path, {"REHEARSAL_SET": "url=v"}).set == {
+        "url": "v",
+        "answer": "b",
+    }
+
+
+def test_another_adapter_does_not_get_the_files_settings(tmp_path: Path) -> None:
+    """The table [set] belongs to the adapter that the file names."""
+    (tmp_path / FILE).write_text('adapter = "http"\n[set]\nurl = "u"\n', encoding="utf-8")
+
+    assert load({"adapter": "bot.py:answer"}, tmp_path, {}).set == {}
+    assert load({"adapter": "http"}, tmp_path, {}).set == {"url": "u"}

@@ -6,12 +6,17 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from simulator.cases import unused_columns
 from simulator.errors import RunFileError
 from simulator.forecast import forecast
+from simulator.knowledge import unread
+from simulator.reports.words import plain
 from simulator.settings import Settings
 from simulator.stage import Stage
 from simulator.types import Conversation, Role, Spending
 
+# Names of unread files that are listed at most.
+LISTED = 8
 OFFLINE = "No model configured: lexical stand-ins play customer and judges (no language model, no cost)."
 
 
@@ -27,8 +32,25 @@ def check_folder(runs: Path) -> None:
         raise RunFileError(msg)
 
 
+def passed_over(settings: Settings) -> tuple[str, ...]:
+    """What of the user's files has no effect: columns nobody knows, knowledge nobody can read."""
+    notes: list[str] = []
+    if settings.cases and not settings.cases.startswith("sheet:"):
+        columns = unused_columns(settings.cases)
+        notes += (
+            [f"{settings.cases}: nothing is made of the columns {', '.join(columns)}."] if columns else []
+        )
+    knowledge = settings.set.get("knowledge", "") if settings.adapter == "demo" else ""
+    if knowledge and (left := unread(knowledge)):
+        more = f" and {len(left) - LISTED} more" if len(left) > LISTED else ""
+        notes.append(f"{knowledge}: not read: {', '.join(left[:LISTED])}{more}.")
+    return tuple(notes)
+
+
 def announce(settings: Settings, stage: Stage, plan: Sequence[Conversation]) -> None:
-    """One line on stderr; before a paid run its forecast."""
+    """One line on stderr, and what is passed over; before a paid run its forecast."""
+    for note in passed_over(settings):
+        _say(plain(note))
     count = (
         f"{counted(len(plan), 'conversation')}, up to {counted(settings.turns, 'turn')} each,"
         f" bot: {settings.adapter}."

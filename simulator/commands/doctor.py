@@ -164,6 +164,8 @@ def _bot_check(stage: "Stage", plan: "Sequence[Conversation]") -> Check:
         if answer.error:
             raise RagFailure(answer.error.kind, f"{stage.settings.adapter}: {answer.error.message}")
         heard = f"{counted(len(answer.text), 'character')}, {counted(len(answer.passages), 'passage')}"
+        if not answer.passages:
+            heard += " (none to check its claims against: see docs/adapters.md, passages)"
         return f"{stage.settings.adapter}: answered with {heard}"
 
     return check

@@ -49,6 +49,8 @@ def _show(path: Path, settings: Settings) -> Gate:
     language = report_language(results)
     from simulator.reports.html import render  # jinja2: only when there is something to paint
 
+    if summary.turns and sum(summary.bot_failures.values()) == summary.turns:
+        sys.stderr.write("The bot answered nothing at all: is it running? Try it with: doctor\n")
     page = path.with_name("report.html")
     write_atomically(page, render(results, summary, gate, language))
     if "json" in settings.to:
