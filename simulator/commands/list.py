@@ -12,6 +12,8 @@ from simulator.prompts import read_toml
 from simulator.settings import load
 from simulator.store import run_ids
 
+_NEEDED = {"reference": "a reference", "retrieval": "a bot that shows its passages"}
+
 
 @takes("runs", "json_output")
 def command(flags: dict[str, Any]) -> int:
@@ -48,7 +50,5 @@ def _titles(path: Path) -> str:
     """What a persona or rubric is called in both languages, and what a rubric cannot do without."""
     tables = read_toml(path)
     called = [str(tables[language].get("name") or tables[language].get("title")) for language in ("en", "ja")]
-    needs = "".join(
-        f", needs {'a ' if need == 'reference' else ''}{need}" for need in tables.get("needs", ())
-    )
+    needs = "".join(f", needs {_NEEDED.get(need, need)}" for need in tables.get("needs", ()))
     return f"{' / '.join(called)}{needs}"
