@@ -43,7 +43,7 @@ def log(tmp_path: Path) -> str:
 
 
 def test_a_logged_dialogue_is_graded_turn_by_turn(log: str) -> None:
-    """All its turns, also beyond --turns, with the answers that were given; nobody is asked how they leave."""
+    """All its turns, also beyond --turns, with the answers that were given; nobody is asked to leave."""
     results = rehearsed("--cases", log, "--adapter", "recorded", "--persona", "calm")
     talk = results.conversations[0]
 
