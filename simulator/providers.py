@@ -38,7 +38,7 @@ class ProviderModel(Model):
     ) -> None:
         """Raises InputError when the provider's package is not installed or its key is missing."""
         super().__init__(endpoint, connections, ledger, temperature=temperature, priority=priority)
-        self._chat = _chat_model(endpoint, temperature, connections.timeout)
+        self.chat = _chat_model(endpoint, temperature, connections.timeout)
 
     async def embed(self, texts: list[str]) -> list[list[float]]:
         """Not offered here: embeddings come from an OpenAI-compatible endpoint, or are lexical."""
@@ -69,7 +69,7 @@ class ProviderModel(Model):
                 if wanted:
                     said, text = await self._structured(messages, wanted)
                 else:
-                    said = await self._chat.ainvoke(messages)
+                    said = await self.chat.ainvoke(messages)
                     text = said.text
             except Exception as error:
                 if _status(error) == 429:
@@ -82,9 +82,9 @@ class ProviderModel(Model):
         """By the provider's own way to structured replies; its text where it has none."""
         named = {"title": "reply", "description": "The reply.", **schema}
         try:
-            structured = self._chat.with_structured_output(named, include_raw=True)
+            structured = self.chat.with_structured_output(named, include_raw=True)
         except (NotImplementedError, ValueError):
-            said = await self._chat.ainvoke(messages)
+            said = await self.chat.ainvoke(messages)
             return said, said.text
         outcome: Any = await structured.ainvoke(messages)
         said, parsed = outcome["raw"], outcome["parsed"]

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from langchain_core.language_models import FakeListChatModel
 from pydantic import SecretStr
 from tenacity import wait_none
 
@@ -119,3 +120,14 @@ def test_a_missing_package_is_named(server: AnthropicServer) -> None:
     """The line says what to install."""
     with pytest.raises(InputError, match=r"mistral.*extra 'other'"):
         model(server, model="mistralai:small")
+
+
+async def test_a_chat_model_without_structured_replies_is_read_as_text(server: AnthropicServer) -> None:
+    """LangChain's own fake has no tools: its words go through the same repair as any plain model's."""
+    playing = model(server)
+    playing.chat = FakeListChatModel(
+        responses=['```json\n{"message": "はい", "next": "stay", "reason": "",}\n```']
+    )
+
+    assert (await playing.ask(ASKED, NextLine, str)).message == "はい"
+    assert server.requests == []
