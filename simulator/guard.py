@@ -1,26 +1,67 @@
 """Checks on what the simulated customer is about to say, before the bot sees it.
 
 A bot must not be scored on a customer who fell out of the role: each rule names one way of doing so.
-The phrases live in personas/_user.toml.
+Patterns and limits are data, in personas/_guard.toml.
 """
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, lru_cache
+from itertools import groupby, islice, takewhile
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
 
 from simulator.errors import PromptError
-from simulator.types import Language
+from simulator.prompts import read_toml
+from simulator.types import Language, PersonaText
 
-# Customers write short: about 27 characters a turn in Japanese, 9 words in English.
+FILE = Path(__file__).resolve().parent.parent / "personas" / "_guard.toml"
+# In the order of checking: the first that is broken is named.
+RULES = (
+    "empty", "reasoning", "both_sides", "list", "stage", "markdown", "emoji", "language", "too_long",
+    "desk", "flip", "reference", "repeat",
+)  # fmt: skip
+# Characters that are too many whoever speaks: where the persona's usual length is not known.
 LONGEST = {"ja": 200, "en": 500}
-RULES = ("empty", "too_long", "language", "reasoning", "desk", "repeat")
+# How much of a line the patterns see: a model that does not stop writing is too long anyway.
+MOST = 2000
+# A question that begins with as many of an earlier line's letters takes that line up again.
+TAKEN_UP = 30
 
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uff66-\uff9f]")
-_KANA = re.compile(r"[\u3041-\u30ff\uff66-\uff9f]")
+_BLANK = re.compile(r"[^\S\n]{3,}|\s*\n\s*")
+_INVISIBLE = re.compile(r"[\u034f\u115f\u1160\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0]")
+# ～ is no ~ in Japanese.
+_KEPT = {0xFE0F: None, 0xFF5E: 0x301C}
 _LETTER = re.compile(r"[^\W\d_]")
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 # Addresses, file names, error codes: written the same in every language.
 _CODE = re.compile(r"[!-~]*[@_/.\d][!-~]+")
+_ADDRESS = re.compile(r"[a-z][\w-]*(?:[.@][\w-]+)+", re.ASCII)
+_NUMBER = re.compile(r"\d(?:[\d,.:-]*\d)?")
+# Anyone may come upon a small or a round number, or a year; only with what it counts does it tell something.
+_COMMON = re.compile(r"\d{1,2}|\d0+|(?:19|20)\d\d")
+_COUNT = re.compile(r"\d[\d,.]* ?[^\W\d_][a-z]*")
+
+Patterns = tuple[re.Pattern[str], ...]
+
+
+class Draft(NamedTuple):
+    """A line about to be said, in three views, and what it is held against.
+
+    `written` lacks invisible characters only, `plain` has plain signs for full-width ones, `own` leaves
+    out the words of others that it quotes.
+    """
+
+    written: str
+    plain: str
+    own: str
+    length: float
+    said: Sequence[str]
+    references: Sequence[str]
+    known: Sequence[str]
+    norm: float | None
 
 
 class Guard:
@@ -29,55 +70,233 @@ class Guard:
     def __init__(
         self, language: Language, desk_phrases: Iterable[str] = (), reasoning_marks: Iterable[str] = ()
     ) -> None:
-        """`desk_phrases` and `reasoning_marks` are regular expressions."""
+        """`desk_phrases` and `reasoning_marks` are a team's own patterns, beside those of the file."""
         self.language = language
-        self._desk = _compiled(desk_phrases)
-        self._reasoning = _compiled(reasoning_marks)
+        self._rules = _rules(language)
+        self._own_patterns = {
+            "desk": _compiled(tuple(desk_phrases), "_user.toml"),
+            "reasoning": _compiled(tuple(reasoning_marks), "_user.toml"),
+        }
 
-    def broken_rule(self, text: str, said: Sequence[str]) -> str | None:
-        """The first rule that `text` breaks, given what the customer has `said` before."""
-        if not text.strip():
-            return "empty"
-        if len(text) > LONGEST[self.language]:
-            return "too_long"
-        if _is_foreign(text, self.language):
-            return "language"
-        if any(mark.search(text) for mark in self._reasoning):
-            return "reasoning"
-        if any(phrase.search(text) for phrase in self._desk):
-            return "desk"
-        return "repeat" if any(_alike(text, earlier) for earlier in said) else None
+    def broken_rule(
+        self,
+        text: str,
+        said: Sequence[str],
+        *,
+        references: Sequence[str] = (),
+        known: Sequence[str] = (),
+        norm: float | None = None,
+    ) -> str | None:
+        """The first rule that `text` breaks, given what the customer has `said` before.
+
+        `references` are right answers, of which the customer knows only what is `known` to them: what the
+        desk said, the facts, the aim. `norm` is the usual length of a line (see `norm`), None if unknown.
+        """
+        written, plain, own = self._rules.views(text[:MOST])
+        length = len(text.strip()) if norm is None else self._rules.length(text)
+        draft = Draft(written, plain, own, length, said, references, known, norm)
+        return next((rule for rule in RULES if self._is_broken(rule, draft)), None)
+
+    def norm(self, voice: PersonaText) -> float:
+        """The usual length of a line of this persona: characters in Japanese, words in English.
+
+        The median of the persona's phrases, or what is usual in the language if that is longer.
+        """
+        phrases = [phrase.replace("$question", "") for lines in voice.phrases.values() for phrase in lines]
+        own = median(map(self._rules.length, phrases)) if phrases else 0
+        return float(max(own, self._rules.limits["norm"]))
+
+    def _is_broken(self, rule: str, draft: Draft) -> bool:
+        check = _CHECKS.get(rule)
+        return self._matches(rule, draft) or (check is not None and check(self._rules, draft))
+
+    def _matches(self, rule: str, draft: Draft) -> bool:
+        patterns = (*self._rules.patterns[rule], *self._own_patterns.get(rule, ()))
+        if rule == "list":
+            items = (line for line in draft.written.splitlines() if any(p.match(line) for p in patterns))
+            return len(list(islice(items, 2))) > 1
+        text = getattr(draft, _VIEWS.get(rule, "plain"))
+        return any(pattern.search(text) for pattern in patterns)
 
 
-def _compiled(patterns: Iterable[str]) -> tuple[re.Pattern[str], ...]:
+class _Rules:
+    """The patterns and limits of one language, ready for use."""
+
+    def __init__(self, language: Language, tables: dict[str, Any]) -> None:
+        both, table = tables["both"], tables[language]
+        self.language, self.by_words = language, language == "en"
+        self.limits: dict[str, float] = table["limits"]
+        self.script: dict[str, Any] = table["language"]
+        self.others = _compiled((both["quoted"], table["reported"]))
+        self.filler = _compiled(tuple(table["filler"]))
+        self.patterns = {
+            rule: _compiled((*both["patterns"].get(rule, ()), *table["patterns"].get(rule, ())))
+            for rule in RULES
+        }
+
+    def views(self, text: str) -> tuple[str, str, str]:
+        """The line as written, in plain characters, and in the customer's own words."""
+        written, plain = _seen(text)
+        own = plain
+        for pattern in self.others:
+            left = pattern.sub(" ", own)
+            # A line that is nothing but a quotation is the customer's own words in disguise.
+            own = left if _LETTER.search(left) else own
+        return written, plain, own
+
+    def length(self, text: str) -> float:
+        """Characters in Japanese, words in English; ten letters at most make a word."""
+        text = text.strip()
+        return max(len(text.split()), len(text) / 10) if self.by_words else len(text)
+
+    def is_too_long(self, draft: Draft) -> bool:
+        """Several times as long as usual."""
+        most = LONGEST[self.language] if draft.norm is None else self.limits["times"] * draft.norm
+        return draft.length > most
+
+    def is_foreign(self, draft: Draft) -> bool:
+        """Mostly of another script, or with words of another language; names and codes are let through."""
+        text, script = _CODE.sub(" ", draft.own), self.script
+        letters, ours = len(_LETTER.findall(text)), _count(script["own"], text)
+        if ours >= script["needed_from"] > 0 and not _count(script["needed"], text):
+            return True
+        foreign = _count(script["foreign_words"], text)
+        if any(letters >= least and ours < share * letters for least, share in script["shares"]):
+            is_name = letters < script["names_up_to"] and letters == ours + _count(script["names"], text)
+            return foreign > 0 or not is_name
+        return self.by_words and foreign > max(1, _count(script["own_words"], text))
+
+    def is_leaked(self, draft: Draft) -> bool:
+        """Says something that stands only in a right answer: a number, an address, or its wording."""
+        if not draft.references:
+            return False
+        known = _seen("\n".join((*draft.known, *draft.said)))[1].lower()
+        text = draft.plain.lower()
+        return any(self._tells(text, _seen(reference)[1].lower(), known) for reference in draft.references)
+
+    def _tells(self, text: str, reference: str, known: str) -> bool:
+        def new(pattern: re.Pattern[str]) -> frozenset[str]:
+            held, given, open_ = (_values(pattern, part) for part in (reference, text, known))
+            return (held & given) - open_
+
+        if any(not _COMMON.fullmatch(number) for number in new(_NUMBER)) or new(_ADDRESS):
+            return True
+        if len(new(_COUNT)) >= self.limits["numbers"]:
+            return True
+        return self._is_worded_like(text, reference, known)
+
+    def _is_worded_like(self, text: str, reference: str, known: str) -> bool:
+        """A long run of the reference's words, or most of the line made of them."""
+        size, limits = int(self.limits["gram"]), self.limits
+        held, open_ = _joined(reference, self.by_words), _joined(known, self.by_words)
+        told = [gram in held and gram not in open_ for gram in _grams(text, size, self.by_words)]
+        runs = [len(list(run)) for is_told, run in groupby(told) if is_told]
+        if not runs:
+            return False
+        many = sum(runs) >= max(limits["fewest"], limits["share"] * len(told))
+        return many or max(runs) + size - 1 >= limits["run"]
+
+    def is_repeated(self, draft: Draft) -> bool:
+        """Nearly an earlier line; short answers may be given twice, a question be put again in a frame."""
+        core = _core(draft.plain, self.filler)
+        if len(core) < self.limits["answer"] or core.isdigit():
+            return False
+        earlier = [_core(line, self.filler) for line in draft.said]
+        inner = max((_taken_up(line, core) for line in earlier), key=len, default="")
+        if len(inner) < self.limits["answer"]:
+            return any(self._are_alike(core, line) for line in earlier)
+        frame = core.replace(inner, "")
+        if len(frame) < self.limits["frame"]:
+            return True
+        frames = (line.replace(inner, "") for line in earlier if inner in line)
+        return any(self._are_alike(frame, other) for other in frames)
+
+    def _are_alike(self, one: str, other: str) -> bool:
+        pairs, others = _pairs(one), _pairs(other)
+        return len(pairs & others) >= self.limits["alike"] * len(pairs | others)
+
+
+# Rules that more than patterns decide.
+_CHECKS: dict[str, Callable[[_Rules, Draft], bool]] = {
+    "empty": lambda _, draft: not draft.plain.strip(),
+    "language": _Rules.is_foreign,
+    "too_long": _Rules.is_too_long,
+    "reference": _Rules.is_leaked,
+    "repeat": _Rules.is_repeated,
+}
+# What the patterns of a rule see, where that is not the plain text.
+_VIEWS = {"emoji": "written", "language": "own", "desk": "own", "flip": "own"}
+
+
+@cache
+def _rules(language: Language) -> _Rules:
     try:
-        return tuple(re.compile(pattern, re.IGNORECASE) for pattern in patterns)
-    except re.error as error:
-        msg = f"personas/_user.toml: {error.pattern!r} is not a regular expression ({error.msg})."
+        return _Rules(language, read_toml(FILE))
+    except KeyError as error:
+        msg = f"{FILE}: {error} is missing from [{language}] or [both]."
         raise PromptError(msg) from None
 
 
-def _is_foreign(text: str, language: Language) -> bool:
-    """Whether the letters are mostly of another script; product names and codes are let through.
-
-    Japanese without any kana is taken to be Chinese.
-    """
-    plain = _CODE.sub(" ", text)
-    letters, cjk = len(_LETTER.findall(plain)), len(_CJK.findall(plain))
-    if letters < 12:
-        return False
-    if language == "en":
-        return cjk > 0.25 * letters
-    return cjk < 0.3 * letters or not _KANA.search(plain)
+@lru_cache(maxsize=256)
+def _compiled(patterns: tuple[str, ...], file: str = FILE.name) -> Patterns:
+    try:
+        return tuple(re.compile(pattern, re.IGNORECASE | re.MULTILINE) for pattern in patterns)
+    except re.error as error:
+        msg = f"personas/{file}: {error.pattern!r} is not a regular expression ({error.msg})."
+        raise PromptError(msg) from None
 
 
-def _alike(text: str, earlier: str) -> bool:
-    """Nearly the same line: nine tenths of the character pairs are shared."""
-    one, other = _pairs(text), _pairs(earlier)
-    return bool(one) and len(one & other) >= 0.9 * len(one | other)
+@lru_cache(maxsize=4096)
+def _seen(text: str) -> tuple[str, str]:
+    """The text without invisible characters; and with plain signs for full-width ones, too."""
+    written = _INVISIBLE.sub("", "".join(c for c in text if unicodedata.category(c) != "Cf"))
+    written = _BLANK.sub(lambda gap: "\n" if "\n" in gap[0] else " ", written)
+    return written, unicodedata.normalize("NFKC", written.translate(_KEPT))
+
+
+def _count(pattern: str, text: str) -> int:
+    return len(_compiled((pattern,))[0].findall(text)) if pattern else 0
+
+
+@lru_cache(maxsize=4096)
+def _values(pattern: re.Pattern[str], text: str) -> frozenset[str]:
+    """What the pattern finds, without separators: 4,180 and 4180 are the same."""
+    return frozenset(re.sub("[,\\- ]", "", found) for found in pattern.findall(text))
+
+
+@lru_cache(maxsize=4096)
+def _joined(text: str, by_words: bool) -> str:
+    """Letters and digits only, with a space around each word if words are compared."""
+    words = _WORD.findall(text)
+    return f" {' '.join(words)} " if by_words else "".join(words)
+
+
+def _grams(text: str, size: int, by_words: bool) -> list[str]:
+    if not by_words:
+        units = _joined(text, False)
+        return [units[i : i + size] for i in range(len(units) - size + 1)]
+    words = _WORD.findall(text)
+    return [f" {' '.join(words[i : i + size])} " for i in range(len(words) - size + 1)]
+
+
+@lru_cache(maxsize=4096)
+def _core(text: str, filler: Patterns) -> str:
+    """What a line is recognised by: its letters and digits, without words that make no other line of it."""
+    plain = _seen(text)[1].lower()
+    for pattern in filler:
+        plain = pattern.sub("", plain)
+    return _joined(plain, False)
+
+
+def _taken_up(line: str, core: str) -> str:
+    """The line, or as much of its beginning as a draft quotes of it; empty if it does not."""
+    start = core.find(line[:TAKEN_UP]) if line else -1
+    if start < 0:
+        return ""
+    pairs = zip(line, core[start:], strict=False)
+    return "".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 @lru_cache(maxsize=4096)
 def _pairs(text: str) -> frozenset[str]:
-    plain = "".join(c for c in unicodedata.normalize("NFKC", text).lower() if c.isalnum())
-    return frozenset(plain[i : i + 2] for i in range(max(1, len(plain) - 1)) if plain)
+    return frozenset(text[i : i + 2] for i in range(len(text) - 1))

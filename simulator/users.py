@@ -79,14 +79,12 @@ class PersonaUser:
         counts: what is said then reaches nobody.
         """
         messages = self._messages(case, turns)
-        said = [case.question, *(turn.meant for turn in turns)]
-        guard = self.prompts.guards[case.language]
         broken: list[str] = []
         for attempt in range(2):
             line = await self._ask(messages, case.language, len(turns), attempt)
             if line.next != "stay" or len(turns) >= self.turns:
                 return _utterance(line, broken)
-            rule = guard.broken_rule(line.message, said)
+            rule = self._broken_rule(line.message, case, turns)
             if rule is None:
                 return _utterance(line, broken)
             broken.append(rule)
@@ -98,6 +96,21 @@ class PersonaUser:
             ]
         msg = f"the customer model broke the rule '{broken[-1]}' twice"
         raise ModelFailure("guard", msg, raw=line.message)
+
+    def _broken_rule(self, text: str, case: Case, turns: tuple[Turn, ...]) -> str | None:
+        """The guard's verdict, with all that this customer has said, heard and can know."""
+        guard, voice = self.prompts.guards[case.language], self.persona.speaks(case.language)
+        return guard.broken_rule(
+            text,
+            [*_own_lines(case), *(turn.meant for turn in turns)],
+            references=[answer for answers in case.references for answer in answers],
+            known=[
+                *(message.content for message in case.history),
+                *(turn.answer.text for turn in turns),
+                *(case.goal or "", *case.facts.knows, *voice.knows),
+            ],
+            norm=guard.norm(voice),
+        )
 
     async def _ask(self, messages: Messages, language: Language, turn: int, attempt: int) -> NextLine:
         def again(problem: str) -> str:
@@ -155,6 +168,11 @@ def stable_int(*parts: Any) -> int:
     """A number below 2**31 from these parts: the same in every process."""
     text = "\0".join(map(str, parts))
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:4]) >> 1
+
+
+def _own_lines(case: Case) -> list[str]:
+    """What the customer has said before the first turn, and the question."""
+    return [*(line.content for line in case.history if line.role == "user"), case.question]
 
 
 def _utterance(line: NextLine, broken: list[str]) -> Utterance:
