@@ -44,6 +44,11 @@ _NUMBER = re.compile(r"\d(?:[\d,.:-]*\d)?")
 _COMMON = re.compile(r"\d{1,2}|\d0+|(?:19|20)\d\d")
 _COUNT = re.compile(r"\d[\d,.]* ?[^\W\d_][a-z]*")
 
+_LIMITS = ("norm", "times", "alike", "answer", "frame", "gram", "run", "share", "fewest", "numbers")
+_SCRIPT = (
+    "own", "needed", "needed_from", "shares", "foreign_words", "own_words", "names", "names_up_to",
+)  # fmt: skip
+
 Patterns = tuple[re.Pattern[str], ...]
 
 
@@ -125,8 +130,8 @@ class _Rules:
     def __init__(self, language: Language, tables: dict[str, Any]) -> None:
         both, table = tables["both"], tables[language]
         self.language, self.by_words = language, language == "en"
-        self.limits: dict[str, float] = table["limits"]
-        self.script: dict[str, Any] = table["language"]
+        self.limits: dict[str, float] = {key: table["limits"][key] for key in _LIMITS}
+        self.script: dict[str, Any] = {key: table["language"][key] for key in _SCRIPT}
         self.others = _compiled((both["quoted"], table["reported"]))
         self.filler = _compiled(tuple(table["filler"]))
         self.patterns = {
@@ -212,6 +217,8 @@ class _Rules:
         return any(self._are_alike(frame, other) for other in frames)
 
     def _are_alike(self, one: str, other: str) -> bool:
+        if not _values(_NUMBER, one) <= _values(_NUMBER, other):
+            return False  # another number is something new
         pairs, others = _pairs(one), _pairs(other)
         return len(pairs & others) >= self.limits["alike"] * len(pairs | others)
 
@@ -246,7 +253,7 @@ def _compiled(patterns: tuple[str, ...], file: str = FILE.name) -> Patterns:
         raise PromptError(msg) from None
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def _seen(text: str) -> tuple[str, str]:
     """The text without invisible characters; and with plain signs for full-width ones, too."""
     written = _INVISIBLE.sub("", "".join(c for c in text if unicodedata.category(c) != "Cf"))
@@ -258,13 +265,13 @@ def _count(pattern: str, text: str) -> int:
     return len(_compiled((pattern,))[0].findall(text)) if pattern else 0
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def _values(pattern: re.Pattern[str], text: str) -> frozenset[str]:
     """What the pattern finds, without separators: 4,180 and 4180 are the same."""
     return frozenset(re.sub("[,\\- ]", "", found) for found in pattern.findall(text))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def _joined(text: str, by_words: bool) -> str:
     """Letters and digits only, with a space around each word if words are compared."""
     words = _WORD.findall(text)
@@ -279,7 +286,7 @@ def _grams(text: str, size: int, by_words: bool) -> list[str]:
     return [f" {' '.join(words[i : i + size])} " for i in range(len(words) - size + 1)]
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def _core(text: str, filler: Patterns) -> str:
     """What a line is recognised by: its letters and digits, without words that make no other line of it."""
     plain = _seen(text)[1].lower()
@@ -297,6 +304,6 @@ def _taken_up(line: str, core: str) -> str:
     return "".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def _pairs(text: str) -> frozenset[str]:
     return frozenset(text[i : i + 2] for i in range(len(text) - 1))
