@@ -2,9 +2,7 @@
 
 import difflib
 import importlib
-import importlib.util
 import inspect
-import sys
 import sysconfig
 import traceback
 from collections.abc import Mapping
@@ -12,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from simulator import InputError, RagFailure
+from simulator import InputError, RagFailure, module_of_file, search_first
 
 _LONGEST_MESSAGE = 200
 _LIBRARIES = ("<", *(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")))
@@ -63,10 +61,10 @@ def told(error: BaseException) -> str:
 
 def _module(where: str) -> ModuleType:
     """The module of a file or of a dotted name; the folder where the user stands is searched first."""
-    _search(Path.cwd())
+    search_first(Path.cwd())
     try:
         is_file = where.endswith(".py") or "/" in where or "\\" in where
-        return _of_file(Path(where)) if is_file else importlib.import_module(where)
+        return module_of_file(Path(where)) if is_file else importlib.import_module(where)
     except InputError:
         raise
     except ModuleNotFoundError as error:
@@ -81,35 +79,6 @@ def _module(where: str) -> ModuleType:
 
 def _not_importable(where: str, error: BaseException) -> InputError:
     return InputError(f"{where} cannot be imported: {told(error)}")
-
-
-def _of_file(path: Path) -> ModuleType:
-    file = path.resolve()
-    if not file.is_file():
-        msg = f"{path}: there is no such file here ({Path.cwd()})."
-        raise InputError(msg)
-    for module in list(sys.modules.values()):
-        # A bot that is loaded already is not loaded twice: that can take minutes and gigabytes.
-        if getattr(module, "__dict__", {}).get("__file__") == str(file):
-            return module
-    _search(file.parent)
-    spec = importlib.util.spec_from_file_location(f"_user_{file.stem}", file)
-    if spec is None or spec.loader is None:
-        msg = f"{path}: not a Python file."
-        raise InputError(msg)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[spec.name]
-        raise
-    return module
-
-
-def _search(folder: Path) -> None:
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
 
 
 def _place(error: BaseException) -> str:

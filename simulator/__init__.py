@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         Turn,
         Usage,
     )
+    from simulator.user_code import module_of_file, search_first
 
 _HOME = {
     "Answer": "types",
@@ -41,6 +42,8 @@ _HOME = {
     "Usage": "types",
     "InputError": "errors",
     "read_knowledge": "knowledge",
+    "module_of_file": "user_code",
+    "search_first": "user_code",
     "RagFailure": "errors",
 }
 
@@ -60,7 +63,9 @@ __all__ = [
     "Turn",
     "Usage",
     "__version__",
+    "module_of_file",
     "read_knowledge",
+    "search_first",
 ]
 
 

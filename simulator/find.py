@@ -5,9 +5,7 @@ A name with a colon, a slash or a suffix is looked up where the user stands inst
 
 import functools
 import importlib
-import importlib.util
 import inspect
-import sys
 import sysconfig
 import traceback
 from collections.abc import Callable, Iterable, Mapping
@@ -20,6 +18,7 @@ from simulator.errors import InputError, PromptError, RehearsalError, UnknownNam
 from simulator.prompts import read_toml
 from simulator.rubrics import Rubric
 from simulator.types import Persona, Rag
+from simulator.user_code import module_of_file, search_first
 
 ROOT = Path(__file__).resolve().parent.parent
 PERSONAS = ROOT / "personas"
@@ -149,12 +148,10 @@ def first_line(path: Path) -> str:
 def user_object(name: str) -> Any:
     """`package.module:thing` or `folder/file.py:thing`, looked up where the user stands."""
     module_name, _, attribute = name.rpartition(":")
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
+    search_first(Path.cwd())
     try:
         module = (
-            _module_of_file(Path(module_name))
+            module_of_file(Path(module_name))
             if _is_path(module_name)
             else importlib.import_module(module_name)
         )
@@ -182,32 +179,6 @@ def told(error: BaseException) -> str:
     frames = [each for each in traceback.extract_tb(error.__traceback__) if each.filename != __file__]
     own = [each for each in frames if not each.filename.startswith(_LIBRARIES)]
     return f"{said} ({own[-1].filename}, line {own[-1].lineno})." if own else f"{said}."
-
-
-def _module_of_file(path: Path) -> Any:
-    if not path.is_file():
-        msg = f"{path}: there is no such file here."
-        raise InputError(msg)
-    file = str(path.resolve())
-    for known in list(sys.modules.values()):
-        # Loaded once: a bot's module may take minutes and gigabytes.
-        if getattr(known, "__dict__", {}).get("__file__") == file:
-            return known
-    folder = str(path.parent.resolve())
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-    spec = importlib.util.spec_from_file_location(f"_user_{path.stem}", file)
-    if spec is None or spec.loader is None:
-        msg = f"{path}: not a Python file."
-        raise InputError(msg)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[spec.name]
-        raise
-    return module
 
 
 def _is_path(name: str) -> bool:

@@ -91,6 +91,15 @@ class Connections:
         """What this model has refused so far."""
         return self._abilities.setdefault((endpoint.url, endpoint.model), Abilities())
 
+    def retrying(self, is_transient: Callable[[BaseException], bool]) -> AsyncRetrying:
+        """Six attempts at whatever may pass, with the waits of this process."""
+        return AsyncRetrying(
+            stop=stop_after_attempt(self.attempts),
+            wait=self.wait,
+            retry=retry_if_exception(is_transient),
+            reraise=True,
+        )
+
     async def close(self) -> None:
         """Closes every client, and the cache."""
         await asyncio.gather(*(client.close() for client in self._clients.values()))
@@ -235,14 +244,8 @@ class Model:
     async def _retried(self, path: str, body: Body) -> Any:
         from openai import APIConnectionError  # see _client
 
-        retrying = AsyncRetrying(
-            stop=stop_after_attempt(self.connections.attempts),
-            wait=self.connections.wait,
-            retry=retry_if_exception(_is_transient),
-            reraise=True,
-        )
         try:
-            return await retrying(self._post, path, body)
+            return await self.connections.retrying(_is_transient)(self._post, path, body)
         except APIConnectionError as error:
             if _has_timed_out(error):
                 raise self._failure("timeout", f"no reply within {self.connections.timeout:g} s") from error

@@ -7,8 +7,6 @@ retries, cache, budget, structured replies and their repair are the very ones of
 import json
 from typing import TYPE_CHECKING, Any
 
-from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
-
 from simulator.endpoints import Endpoint
 from simulator.errors import InputError, ModelFailure
 from simulator.limits import DIALOGUE
@@ -48,14 +46,8 @@ class ProviderModel(Model):
         raise InputError(msg)
 
     async def _retried(self, path: str, body: Body) -> Any:
-        retrying = AsyncRetrying(
-            stop=stop_after_attempt(self.connections.attempts),
-            wait=self.connections.wait,
-            retry=retry_if_exception(_is_transient),
-            reraise=True,
-        )
         try:
-            return await retrying(self._post, path, body)
+            return await self.connections.retrying(_is_transient)(self._post, path, body)
         except ModelFailure:
             raise
         except Exception as error:  # each provider has exceptions of its own

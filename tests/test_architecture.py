@@ -14,7 +14,7 @@ LAYERS = (
     ("types", "errors", "settings"),
     (
         "llm", "cache", "prompts", "store", "cases", "knowledge", "files", "replies", "limits", "spending",
-        "endpoints", "providers", "lexical", "counting", "verbatim",
+        "endpoints", "providers", "user_code", "lexical", "counting", "verbatim",
         "mistypings", "typing_variation",
     ),
     ("conversation", "users", "judging", "find", "guard", "rubrics", "offline", "opening", "scripts"),
