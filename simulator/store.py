@@ -237,11 +237,11 @@ def run_ids(runs: Path) -> list[str]:
 
 
 def new_run_id(now: datetime, personas: Iterable[str]) -> str:
-    """An id that sorts by time and can be read aloud: 20260401-093000-angry-3f2a."""
+    """An id that sorts by time and can be read aloud: 20260401-093000512-angry-3f2a."""
     names = list(personas)
     who = names[0] if len(names) == 1 else "mixed"
     label = "".join(c for c in who if c.isascii() and (c.isalnum() or c in "-_"))[:20] or "persona"
-    return f"{now:%Y%m%d-%H%M%S}-{label}-{os.urandom(2).hex()}"
+    return f"{now:%Y%m%d-%H%M%S}{now.microsecond // 1000:03}-{label}-{os.urandom(2).hex()}"
 
 
 def _connect(path: Path) -> sqlite3.Connection:

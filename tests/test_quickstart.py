@@ -24,7 +24,7 @@ NOT_WALKED = ("make install", "source .venv/bin/activate", "mkdir ../shop", "cd 
 STEPS = re.compile(r"^```(\w+)\n(.*?)^```|^## (\d)\.", re.MULTILINE | re.DOTALL)
 NAMED = re.compile(r"# (\S+\.(?:py|toml))\n")
 DOOR = str(find.ROOT / "run.py")
-RUN_ID = re.compile(r"\d{8}-\d{6}-[a-z]+-[0-9a-f]{4}")
+RUN_ID = re.compile(r"\d{8}-\d{9}-[a-z]+-[0-9a-f]{4}")
 WORLD = {
     name: value
     for name, value in os.environ.items()

@@ -288,13 +288,13 @@ def test_no_runs_yet(tmp_path: Path) -> None:
 def test_ids_sort_by_time_and_can_be_typed() -> None:
     """An id is date, time, who played, and four digits that keep two at once apart; ASCII only."""
     now = datetime(2026, 4, 1, 9, 30, tzinfo=UTC)
-    ids = [new_run_id(now + timedelta(seconds=n), ["angry"]) for n in range(3)]
+    ids = [new_run_id(now + timedelta(milliseconds=n), ["angry"]) for n in range(3)]
 
     assert ids == sorted(ids)
-    assert ids[0].startswith("20260401-093000-angry-")
-    assert new_run_id(now, ["angry", "calm"])[16:-5] == "mixed"
-    assert new_run_id(now, ["怒り"])[16:-5] == "persona"
-    assert new_run_id(now, ["../../x"])[16:-5] == "x"
+    assert ids[0].startswith("20260401-093000000-angry-")
+    assert new_run_id(now, ["angry", "calm"])[19:-5] == "mixed"
+    assert new_run_id(now, ["怒り"])[19:-5] == "persona"
+    assert new_run_id(now, ["../../x"])[19:-5] == "x"
 
 
 def test_a_large_run_is_read_in_linear_time(tmp_path: Path) -> None:
