@@ -14,12 +14,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO, Any
 
+from simulator import schema
 from simulator.errors import RunFileError
 from simulator.types import (
     Answer,
     Case,
     Conversation,
     Ended,
+    HumanVerdict,
     Persona,
     Results,
     Role,
@@ -33,26 +35,8 @@ from simulator.types import (
 )
 
 NAME = "run.sqlite"
-SCHEMA_VERSION = 1
-_SCHEMA = """
-CREATE TABLE about (key TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE conversations (
-  id TEXT PRIMARY KEY, position INTEGER NOT NULL, persona TEXT NOT NULL, repeat INTEGER NOT NULL,
-  "case" TEXT NOT NULL, ended TEXT, reason TEXT NOT NULL DEFAULT '', closing TEXT NOT NULL DEFAULT ''
-) WITHOUT ROWID;
-CREATE TABLE turns (
-  conversation TEXT NOT NULL, turn INTEGER NOT NULL, utterance TEXT NOT NULL, answer TEXT,
-  PRIMARY KEY (conversation, turn)
-) WITHOUT ROWID;
-CREATE TABLE scores (
-  conversation TEXT NOT NULL, turn INTEGER NOT NULL, judge TEXT NOT NULL, body TEXT NOT NULL,
-  PRIMARY KEY (conversation, turn, judge)
-) WITHOUT ROWID;
-CREATE TABLE calls (
-  role TEXT NOT NULL, model TEXT NOT NULL, tokens_in INTEGER NOT NULL, tokens_out INTEGER NOT NULL,
-  cached INTEGER NOT NULL, cost_usd REAL
-);
-"""
+_LATEST_OF = """SELECT body FROM verdicts
+  WHERE conversation = ? AND turn = ? AND source = ? AND reviewer = ? ORDER BY id DESC LIMIT 1"""
 
 
 class RunFile:
@@ -90,9 +74,7 @@ class RunFile:
 
     def _write_plan(self, run: Run, plan: Iterable[Conversation], personas: Iterable[Persona]) -> None:
         with self._transaction() as file:
-            for statement in _SCHEMA.split(";"):
-                file.execute(statement)
-            file.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            schema.create(file)
             _put(file, "run", run.model_dump_json())
             people = [p.model_dump(mode="json") for p in personas]
             _put(file, "personas", json.dumps(people, ensure_ascii=False))
@@ -104,8 +86,15 @@ class RunFile:
     @classmethod
     def reopen(cls, path: Path) -> "RunFile":
         """An existing run, to go on with; says who holds it when another process does."""
-        _check_version(path)
-        return cls(path, _hold(path.parent))
+        schema.check(path)
+        opened = cls(path, _hold(path.parent))
+        try:
+            schema.migrate(opened._file)
+        except sqlite3.Error as error:
+            opened.close()
+            msg = f"{path}: cannot be brought up to this version ({error}). Is the disk full?"
+            raise RunFileError(msg) from None
+        return opened
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -162,6 +151,24 @@ class RunFile:
                 (role, usage.model, usage.tokens_in, usage.tokens_out, cached, cost_usd),
             )
 
+    def reviewed(self, verdicts: Iterable[HumanVerdict]) -> int:
+        """What people said of turns; what is known already adds nothing. Gives how many were new."""
+        added = 0
+        with self._transaction() as file:
+            for verdict in verdicts:
+                key = (verdict.conversation, verdict.turn, verdict.source, verdict.reviewer)
+                known = file.execute(_LATEST_OF, key).fetchone()
+                said = verdict.model_dump_json()
+                if known is None or not verdict.says_the_same(HumanVerdict.model_validate_json(known[0])):
+                    file.execute("INSERT INTO verdicts VALUES (NULL, ?, ?, ?, ?, ?)", (*key, said))
+                    added += 1
+        return added
+
+    def noted(self, key: str, body: str) -> None:
+        """A note about the whole run (a drift check, where it was pushed to), as JSON."""
+        with self._transaction() as file:
+            _put(file, f"note:{key}", body)
+
     def finish(self, status: Status, seconds: float) -> None:
         """How this sitting ended, and the time all sittings took."""
         with self._transaction() as file:
@@ -202,7 +209,7 @@ class RunFile:
 
 def read_run(path: Path) -> Results:
     """A run, finished or not, without holding it."""
-    _check_version(path)
+    schema.check(path)
     try:
         with contextlib.closing(sqlite3.connect(path, isolation_level=None, timeout=10)) as file:
             file.execute("BEGIN")  # one moment of a run that may be going on
@@ -253,29 +260,6 @@ def _connect(path: Path) -> sqlite3.Connection:
         msg = f"{path}: cannot be written ({error})."
         raise RunFileError(msg) from None
     return file
-
-
-def _check_version(path: Path) -> None:
-    if not path.is_file():
-        msg = f"{path}: there is no such run file."
-        raise RunFileError(msg)
-    try:
-        with contextlib.closing(sqlite3.connect(path)) as file:
-            version = file.execute("PRAGMA user_version").fetchone()[0]
-            known = file.execute(
-                "SELECT count(*) FROM sqlite_master WHERE name = 'conversations'"
-            ).fetchone()[0]
-    except sqlite3.Error as error:
-        msg = f"{path}: not a run file ({error})."
-        raise RunFileError(msg) from None
-    if version > SCHEMA_VERSION:
-        msg = f"{path}: written by a newer version (schema {version}); update the program."
-        raise RunFileError(msg)
-    if not known or version < 1:
-        msg = (
-            f"{path}: not a run file, or one whose start was cut off before its plan was written; start anew."
-        )
-        raise RunFileError(msg)
 
 
 def _hold(folder: Path) -> IO[str]:
@@ -343,7 +327,25 @@ def _results(file: sqlite3.Connection) -> Results:
         conversations=conversations,
         scores=tuple(Score.model_validate_json(row[0]) for row in scores),
         spending=_spending(file),
+        verdicts=_verdicts(file),
+        notes=_notes(file),
     )
+
+
+def _verdicts(file: sqlite3.Connection) -> tuple[HumanVerdict, ...]:
+    """The newest of each reviewer about each turn; files of version 1 have none."""
+    if schema.version_of(file) < 2:
+        return ()
+    rows = file.execute(
+        """SELECT body FROM verdicts WHERE id IN
+          (SELECT max(id) FROM verdicts GROUP BY conversation, turn, source, reviewer) ORDER BY id"""
+    )
+    return tuple(HumanVerdict.model_validate_json(row[0]) for row in rows)
+
+
+def _notes(file: sqlite3.Connection) -> dict[str, Any]:
+    rows = file.execute("SELECT key, body FROM about WHERE key LIKE 'note:%'")
+    return {key.removeprefix("note:"): json.loads(body) for key, body in rows}
 
 
 def _conversation(row: tuple[Any, ...], turns: dict[str, list[Turn]]) -> Conversation:

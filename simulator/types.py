@@ -239,6 +239,34 @@ class Score(Value):
     by_rule: bool = False
 
 
+class HumanVerdict(Value):
+    """What one person said of one turn: in the review of red turns, or blind, without seeing any score.
+
+    `grade` is 1..5; `judge_is` says whether the judge was right; `stratum` names the part of the run that a
+    blind turn was sampled from and `sampled` (0..1) which share of that part was.
+    """
+
+    conversation: str
+    turn: int
+    source: Literal["review", "blind"]
+    reviewer: str = ""
+    given: datetime | None = None
+    grade: Annotated[float, Field(ge=1, le=5)] | None = None
+    judge_is: Literal["right", "wrong", "unsure"] | None = None
+    correct_answer: str = ""
+    cause: str = ""
+    comment: str = ""
+    assignee: str = ""
+    checked: str = ""
+    status: str = ""
+    stratum: str = ""
+    sampled: Annotated[float, Field(gt=0, le=1)] | None = None
+
+    def says_the_same(self, other: "HumanVerdict") -> bool:
+        """Whether the two differ in nothing but the time at which they were read."""
+        return self.model_copy(update={"given": None}) == other.model_copy(update={"given": None})
+
+
 class RedRules(Value):
     """Which turns are red; None or False switches a rule off.
 
@@ -314,12 +342,17 @@ class Results(Value):
     conversations: tuple[Conversation, ...] = ()
     scores: tuple[Score, ...] = ()
     spending: dict[str, Spending] = {}
+    verdicts: tuple[HumanVerdict, ...] = ()
+    notes: dict[str, JsonValue] = {}
 
 
 # A chat model as adapters see it: messages with role and content in, text and usage out.
 Chat = Callable[[list[dict[str, str]]], Awaitable[tuple[str, Usage]]]
 # Texts in, one vector each out.
 Embed = Callable[[list[str]], Awaitable[list[list[float]]]]
+
+# An exhibit and the name of a form in; the form out, filled in by the judge's model.
+Fill = Callable[[Exhibit, str], Awaitable[Any]]
 
 # The four callables that carry every extension.
 User = Callable[[Case, tuple[Turn, ...]], Awaitable[Utterance]]

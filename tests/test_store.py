@@ -15,7 +15,7 @@ import pytest
 
 from simulator.errors import RunFileError
 from simulator.store import NAME, RunFile, find_run, new_run_id, read_run, run_ids
-from simulator.types import Answer, Ended, Failure, Passage, Score, Spending, Usage, Utterance
+from simulator.types import Answer, Ended, Failure, HumanVerdict, Passage, Score, Spending, Usage, Utterance
 from tests.playing import a_case, a_rich_case, a_run, a_talk
 
 ID = "20261121-090400-angry-0001"
@@ -305,3 +305,25 @@ def test_a_large_run_is_read_in_linear_time(tmp_path: Path) -> None:
 
     assert read_run(tmp_path / "runs" / ID / NAME).planned == 10_000
     assert time.perf_counter() - started < 5
+
+
+def test_what_people_said_keeps_its_history(file: RunFile) -> None:
+    """The newest of each reviewer counts, what is said again adds nothing, and no earlier word is lost."""
+    one = HumanVerdict(conversation=FIRST, turn=1, source="review", reviewer="Sato", judge_is="right")
+    other = one.model_copy(update={"judge_is": "wrong", "comment": "資料どおり"})
+    blind = HumanVerdict(conversation=FIRST, turn=1, source="blind", reviewer="Sato", grade=2)
+
+    assert file.reviewed([one, blind]) == 2
+    assert file.reviewed([one.model_copy(update={"given": datetime.now(tz=UTC)})]) == 0
+    assert file.reviewed([other, blind]) == 1
+    assert set(file.results().verdicts) == {other, blind}
+    with contextlib.closing(sqlite3.connect(file.path)) as database:
+        assert database.execute("SELECT count(*) FROM verdicts").fetchone() == (3,)
+
+
+def test_notes_about_the_run_are_kept(file: RunFile) -> None:
+    """The newest note of a name is read back."""
+    file.noted("check", '{"drifted": false}')
+    file.noted("check", '{"drifted": true}')
+
+    assert file.results().notes == {"check": {"drifted": True}}

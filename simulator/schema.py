@@ -1,0 +1,94 @@
+"""What a run file holds, and how files of earlier versions become today's."""
+
+import contextlib
+import sqlite3
+from pathlib import Path
+
+from simulator.errors import RunFileError
+
+VERSION = 2
+_TABLES = """
+CREATE TABLE about (key TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE conversations (
+  id TEXT PRIMARY KEY, position INTEGER NOT NULL, persona TEXT NOT NULL, repeat INTEGER NOT NULL,
+  "case" TEXT NOT NULL, ended TEXT, reason TEXT NOT NULL DEFAULT '', closing TEXT NOT NULL DEFAULT ''
+) WITHOUT ROWID;
+CREATE TABLE turns (
+  conversation TEXT NOT NULL, turn INTEGER NOT NULL, utterance TEXT NOT NULL, answer TEXT,
+  PRIMARY KEY (conversation, turn)
+) WITHOUT ROWID;
+CREATE TABLE scores (
+  conversation TEXT NOT NULL, turn INTEGER NOT NULL, judge TEXT NOT NULL, body TEXT NOT NULL,
+  PRIMARY KEY (conversation, turn, judge)
+) WITHOUT ROWID;
+CREATE TABLE calls (
+  role TEXT NOT NULL, model TEXT NOT NULL, tokens_in INTEGER NOT NULL, tokens_out INTEGER NOT NULL,
+  cached INTEGER NOT NULL, cost_usd REAL
+);
+"""
+# What people said of turns, every version of it: the newest counts.
+_VERDICTS = """
+CREATE TABLE verdicts (
+  id INTEGER PRIMARY KEY, conversation TEXT NOT NULL, turn INTEGER NOT NULL, source TEXT NOT NULL,
+  reviewer TEXT NOT NULL, body TEXT NOT NULL
+);
+CREATE INDEX verdicts_of_a_turn ON verdicts (conversation, turn, source, reviewer);
+"""
+# From the version before to this one.
+_MIGRATIONS = {2: _VERDICTS}
+
+
+def create(file: sqlite3.Connection) -> None:
+    """All tables, within a transaction of the caller's."""
+    _execute(file, _TABLES + _VERDICTS)
+    file.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def migrate(file: sqlite3.Connection) -> None:
+    """Brings a file of an earlier version up to today's, in one transaction; nothing in it is lost."""
+    version = version_of(file)
+    if version >= VERSION:
+        return
+    file.execute("BEGIN IMMEDIATE")
+    try:
+        for step in range(version_of(file) + 1, VERSION + 1):
+            _execute(file, _MIGRATIONS[step])
+            file.execute(f"PRAGMA user_version = {step}")
+        file.execute("COMMIT")
+    except sqlite3.Error:
+        file.execute("ROLLBACK")
+        raise
+
+
+def version_of(file: sqlite3.Connection) -> int:
+    """The version that wrote the file; 0 for a file that is not one of ours."""
+    return int(file.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _execute(file: sqlite3.Connection, statements: str) -> None:
+    for statement in statements.split(";"):
+        file.execute(statement)
+
+
+def check(path: Path) -> None:
+    """Raises RunFileError for what is no run file, or a newer version's."""
+    if not path.is_file():
+        msg = f"{path}: there is no such run file."
+        raise RunFileError(msg)
+    try:
+        with contextlib.closing(sqlite3.connect(path)) as file:
+            version = version_of(file)
+            known = file.execute(
+                "SELECT count(*) FROM sqlite_master WHERE name = 'conversations'"
+            ).fetchone()[0]
+    except sqlite3.Error as error:
+        msg = f"{path}: not a run file ({error})."
+        raise RunFileError(msg) from None
+    if version > VERSION:
+        msg = f"{path}: written by a newer version (schema {version}); update the program."
+        raise RunFileError(msg)
+    if not known or version < 1:
+        msg = (
+            f"{path}: not a run file, or one whose start was cut off before its plan was written; start anew."
+        )
+        raise RunFileError(msg)
