@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from simulator import metrics
     from simulator.errors import InputError, RagFailure
     from simulator.knowledge import read_knowledge
+    from simulator.lexical import is_handover
+    from simulator.prompts import Texts
     from simulator.types import (
         Answer,
         Case,
         Chat,
         Embed,
         Exhibit,
+        Fill,
         Message,
         Passage,
         Query,
@@ -33,6 +37,7 @@ _HOME = {
     "Chat": "types",
     "Embed": "types",
     "Exhibit": "types",
+    "Fill": "types",
     "Message": "types",
     "Passage": "types",
     "Query": "types",
@@ -41,6 +46,9 @@ _HOME = {
     "Turn": "types",
     "Usage": "types",
     "InputError": "errors",
+    "Texts": "prompts",
+    "is_handover": "lexical",
+    "metrics": "metrics",
     "read_knowledge": "knowledge",
     "module_of_file": "user_code",
     "search_first": "user_code",
@@ -53,6 +61,7 @@ __all__ = [
     "Chat",
     "Embed",
     "Exhibit",
+    "Fill",
     "InputError",
     "Message",
     "Passage",
@@ -60,9 +69,12 @@ __all__ = [
     "Rag",
     "RagFailure",
     "Score",
+    "Texts",
     "Turn",
     "Usage",
     "__version__",
+    "is_handover",
+    "metrics",
     "module_of_file",
     "read_knowledge",
     "search_first",
@@ -74,4 +86,5 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         msg = f"module 'simulator' has no attribute '{name}'"
         raise AttributeError(msg)
-    return getattr(import_module(f"simulator.{_HOME[name]}"), name)
+    home = import_module(f"simulator.{_HOME[name]}")
+    return home if _HOME[name] == name else getattr(home, name)

@@ -59,6 +59,18 @@ def endpoints(settings: Settings, environ: Mapping[str, str] = os.environ) -> di
     return {role: _endpoint(role, settings, environ) for role in get_args(Role)}
 
 
+def panelists(settings: Settings, environ: Mapping[str, str] = os.environ) -> tuple[Endpoint, ...]:
+    """The models of `--panel`, each at the judge's address unless its name says which provider's it is."""
+    found = []
+    for name in settings.panel:
+        endpoint = _endpoint("judge", settings.model_copy(update={"judge_model": name}), environ)
+        if endpoint is None:
+            msg = f"--panel {name}: no endpoint to reach it (REHEARSAL_JUDGE_URL, or OPENAI_API_KEY)."
+            raise InputError(msg)
+        found.append(endpoint)
+    return tuple(found)
+
+
 def _endpoint(role: Role, settings: Settings, environ: Mapping[str, str]) -> Endpoint | None:
     own, judges = _own(role, "URL", environ), _own("judge", "URL", environ)
     common = environ.get("OPENAI_BASE_URL", "").strip()

@@ -86,7 +86,7 @@ async def rehearse(file: RunFile, stage: Stage, rag: Rag, progress: Progress) ->
             await sitting.run()
         status, stopped = ("stopped", sitting.out_of_budget) if sitting.out_of_budget else ("finished", None)
     except* RehearsalError as group:  # no access, disk full: nothing else can succeed
-        status, stopped = "stopped", str(_first(group))
+        status, stopped = "stopped", str(first_of(group))
     except* asyncio.CancelledError:
         stopped = "interrupted"
     finally:
@@ -172,7 +172,7 @@ class Sitting:
             conversation=talk.id, case=talk.case, persona=talk.persona, turn=turn, earlier=talk.turns[:-1]
         )
         done = self._done.get((talk.id, turn.index), [])
-        if {score.judge for score in done} >= set(self.stage.judges):
+        if {score.judge for score in done} >= set(self.stage.grading.names):
             self.progress.graded(exhibit, done)
         else:
             tasks.create_task(self._grade(exhibit, done))
@@ -213,6 +213,7 @@ def _interruptible() -> Iterator[None]:
                 loop.remove_signal_handler(number)
 
 
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+def first_of(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The first error within nested groups."""
     first = group.exceptions[0]
-    return _first(first) if isinstance(first, BaseExceptionGroup) else first
+    return first_of(first) if isinstance(first, BaseExceptionGroup) else first

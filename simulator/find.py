@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from simulator.errors import InputError, PromptError, RehearsalError, UnknownName
 from simulator.prompts import read_toml
-from simulator.rubrics import Rubric
+from simulator.rubrics import Form, Rubric
 from simulator.types import Persona, Rag
 from simulator.user_code import module_of_file, search_first
 
@@ -56,6 +56,16 @@ def judge(name: str) -> Rubric | Callable[..., Any]:
     if name in _function_modules(JUDGES):
         return _callable(getattr(importlib.import_module(f"judges.{name}"), name), name)
     return Rubric(_shelf_path("judge", name, JUDGES, judge_names()))
+
+
+def form(name: str) -> Form:
+    """What a function judge asks a model to fill in: judges/_NAME.toml, or the user's own file."""
+    return Form(Path(name) if _is_path(name) else JUDGES / f"_{name}.toml")
+
+
+def form_names() -> list[str]:
+    """The forms on the shelf that belong to a function judge of the same name."""
+    return [name for name in _function_modules(JUDGES, "fill: Fill") if (JUDGES / f"_{name}.toml").is_file()]
 
 
 def adapter_names() -> list[str]:

@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from simulator.rubrics import Rubric
+from simulator.rubrics import Form
 from simulator.spending import cost_usd
 from simulator.stage import Stage
 from simulator.types import Answer, Conversation, Exhibit, Passage, Role, Spending, Turn, Usage
@@ -28,20 +28,40 @@ def tokens(text: str) -> int:
 
 def forecast(stage: Stage, plan: Sequence[Conversation]) -> dict[Role, Spending]:
     """Calls, tokens and dollars per role, if every conversation takes all its turns."""
-    totals: dict[Role, list[int]] = {}
+    totals: dict[tuple[Role, str], list[int]] = {}
     for conversation in plan:
         for role, calls, each_in, each_out in _conversation(stage, conversation):
-            total = totals.setdefault(role, [0, 0, 0])
-            for position, amount in enumerate((calls, calls * each_in, calls * each_out)):
-                total[position] += amount
-    return {role: _spending(stage, role, *amounts) for role, amounts in totals.items()}
+            for model in _models(stage, role):
+                total = totals.setdefault((role, model), [0, 0, 0])
+                for position, amount in enumerate((calls, calls * each_in, calls * each_out)):
+                    total[position] += amount
+    roles = dict.fromkeys(role for role, _ in totals)
+    return {
+        role: _together([_spending(m, *t) for (r, m), t in totals.items() if r == role]) for role in roles
+    }
 
 
-def _spending(stage: Stage, role: Role, calls: int, tokens_in: int, tokens_out: int) -> Spending:
+def _models(stage: Stage, role: Role) -> list[str]:
+    """The model of a role, and beside the judge's those of the panel."""
     endpoint = stage.endpoints[role]
-    usage = Usage(model=endpoint.model if endpoint else "", tokens_in=tokens_in, tokens_out=tokens_out)
+    beside = [panelist.model for panelist in stage.grading.panelists] if role == "judge" else []
+    return [endpoint.model if endpoint else "", *beside]
+
+
+def _spending(model: str, calls: int, tokens_in: int, tokens_out: int) -> Spending:
+    usage = Usage(model=model, tokens_in=tokens_in, tokens_out=tokens_out)
     return Spending(
-        calls=calls, tokens_in=tokens_in, tokens_out=tokens_out, cost_usd=cost_usd(usage) if endpoint else 0.0
+        calls=calls, tokens_in=tokens_in, tokens_out=tokens_out, cost_usd=cost_usd(usage) if model else 0.0
+    )
+
+
+def _together(spendings: Sequence[Spending]) -> Spending:
+    costs = [each.cost_usd for each in spendings]
+    return Spending(
+        calls=sum(each.calls for each in spendings),
+        tokens_in=sum(each.tokens_in for each in spendings),
+        tokens_out=sum(each.tokens_out for each in spendings),
+        cost_usd=None if None in costs else sum(cost or 0.0 for cost in costs),
     )
 
 
@@ -64,7 +84,8 @@ def _conversation(stage: Stage, talk: Conversation) -> list[tuple[Role, int, int
         retrieved = PASSAGES * tokens(("あ" if language == "ja" else "a") * PASSAGE[language])
         found.append(("demo", turns, int(retrieved + middle + 200), answered))
     if stage.endpoints["judge"]:
-        found += [("judge", turns, int(size + middle), out) for size, out in _grading(stage, talk)]
+        votes = stage.settings.votes
+        found += [("judge", turns * votes, int(size + middle), out) for size, out in _grading(stage, talk)]
     if stage.endpoints["embed"] and "cosine" in stage.judges:
         graded = sum(bool(talk.case.references_at(turn)) for turn in range(1, turns + 1))
         found.append(("embed", graded, 2 * answered, 0))
@@ -87,7 +108,7 @@ def _blank(stage: Stage, talk: Conversation) -> dict[str, str]:
 
 def _grading(stage: Stage, talk: Conversation) -> list[tuple[int, int]]:
     """(tokens in, tokens out) of each judge call of a turn."""
-    rubrics = [judge for judge in stage.judges.values() if isinstance(judge, Rubric)]
+    rubrics, alone = stage.grading.rubrics, stage.grading.forms
     language = talk.case.language
     letter = "あ" if language == "ja" else "a"
     passages = tuple(Passage(id=str(n), text=letter * PASSAGE[language]) for n in range(PASSAGES))
@@ -96,9 +117,10 @@ def _grading(stage: Stage, talk: Conversation) -> list[tuple[int, int]]:
     )
     exhibit = Exhibit(conversation=talk.id, case=talk.case, persona=talk.persona, turn=turn)
 
-    def size(asked: Sequence[Rubric], *, alone: bool) -> int:
-        return sum(tokens(m["content"]) for m in stage.frame.prompt(exhibit, asked, alone=alone))
+    def size(asked: Sequence[Form], *, alone: bool) -> int:
+        return sum(tokens(m["content"]) for m in stage.grading.frame.prompt(exhibit, asked, alone=alone))
 
+    filled = [(size([form], alone=True), GRADE) for form in alone]
     if stage.settings.judging == "combined" and len(rubrics) > 1:
-        return [(size(rubrics, alone=False), GRADES + GRADE * (len(rubrics) - 1))]
-    return [(size([r], alone=True), GRADES if r.name == "turn" else GRADE) for r in rubrics]
+        return [(size(rubrics, alone=False), GRADES + GRADE * (len(rubrics) - 1)), *filled]
+    return [*((size([r], alone=True), GRADES if r.name == "turn" else GRADE) for r in rubrics), *filled]

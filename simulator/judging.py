@@ -2,18 +2,20 @@
 
 import asyncio
 import inspect
+import sys
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from simulator import replies
+from simulator import kinds, replies
 from simulator.errors import AccessDenied, InputError, MalformedReply, ModelFailure, RunFileError
+from simulator.kinds import FIFTHS
 from simulator.llm import Model
-from simulator.rubrics import Frame, Rubric
+from simulator.rubrics import LONGEST_MATERIAL, Form, Frame, Rubric, within
 from simulator.spending import BudgetSpent
 from simulator.types import Exhibit, Score, State, encodable
 from simulator.users import stable_int
+from simulator.votes import settled
 
-LOWEST, HIGHEST = 1, 5
 # What of a malformed reply is kept beside the failed score.
 KEPT_REPLY = 2000
 # What a function judge may ask for by parameter, and the need it stands for.
@@ -66,37 +68,60 @@ class ModelJudging:
     """One model call that fills in one rubric, or several that share their material."""
 
     def __init__(
-        self, rubrics: Sequence[Rubric], frame: Frame, model: Model, *, seed: int, alone: bool
+        self,
+        rubrics: Sequence[Rubric],
+        frame: Frame,
+        model: Model,
+        *,
+        seed: int,
+        alone: bool,
+        votes: int = 1,
+        filed: str = "",
     ) -> None:
-        """`alone`: one rubric, asked in its own words (`--judging separate`)."""
+        """`alone`: one rubric, asked in its own words (`--judging separate`).
+
+        `votes` calls are made of every turn, and their median counts. `filed` follows the judge's name
+        in its scores: a second model's grades stand beside the first one's.
+        """
         self.rubrics, self.frame, self.model, self.seed, self.alone = rubrics, frame, model, seed, alone
+        self.votes, self.filed = votes, filed
         self.rubric_hash = frame.fingerprint(rubrics, model.endpoint.model, alone=alone)
         self._forms: dict[tuple[str, ...], type[replies.Reply]] = {}
 
     async def __call__(self, exhibit: Exhibit, done: Collection[str]) -> list[Score]:
         """Scores of the rubrics not yet done."""
-        open_rubrics = [rubric for rubric in self.rubrics if rubric.name not in done]
-        ruled = {r.name: by_rule(r.name, r.missing(exhibit), exhibit, self.frame) for r in open_rubrics}
+        open_rubrics = [rubric for rubric in self.rubrics if self._name(rubric) not in done]
+        ruled = {r.name: by_rule(r, exhibit, self.frame, self._name(r)) for r in open_rubrics}
         asked = [rubric for rubric in open_rubrics if ruled[rubric.name] is None]
-        verdicts = await self._ask(exhibit, asked) if asked else {}
+        verdicts = await self._vote(exhibit, asked) if asked else {}
         return [ruled[r.name] or verdicts[r.name] for r in open_rubrics]
 
-    async def _ask(self, exhibit: Exhibit, asked: Sequence[Rubric]) -> dict[str, Score]:
-        language = exhibit.case.language
+    def _name(self, rubric: Rubric) -> str:
+        return rubric.name + self.filed
 
-        def again(problem: str) -> str:
-            return self.frame.text(language, "again", problem=problem)
+    async def _vote(self, exhibit: Exhibit, asked: Sequence[Rubric]) -> dict[str, Score]:
+        if self.votes == 1:
+            return await self._ask(exhibit, asked, 0)
+        async with asyncio.TaskGroup() as tasks:
+            voting = [tasks.create_task(self._ask(exhibit, asked, vote)) for vote in range(self.votes)]
+        ballots = [vote.result() for vote in voting]
+        return {rubric.name: settled([ballot[rubric.name] for ballot in ballots]) for rubric in asked}
 
+    async def _ask(self, exhibit: Exhibit, asked: Sequence[Rubric], vote: int) -> dict[str, Score]:
         messages = self.frame.prompt(exhibit, asked, alone=self.alone)
-        seed = stable_int(self.seed, exhibit.conversation, exhibit.turn.index)
+        seed = stable_int(self.seed, exhibit.conversation, exhibit.turn.index, *([vote] if vote else []))
         try:
-            filled = await self.model.ask(messages, self._form(asked), again, seed=seed)
+            filled = await self.model.ask(messages, self._form(asked), self._again(exhibit), seed=seed)
         except AccessDenied:
             raise
         except ModelFailure as error:
-            return {r.name: failed(r.name, exhibit, error, self.rubric_hash) for r in asked}
+            return {r.name: failed(self._name(r), exhibit, error, self.rubric_hash) for r in asked}
         parts = {r.name: filled if self.alone else getattr(filled, r.name) for r in asked}
-        return {r.name: _scored(r, parts[r.name], exhibit, self.rubric_hash) for r in asked}
+        return {r.name: self._scored(r, parts[r.name], exhibit) for r in asked}
+
+    def _again(self, exhibit: Exhibit) -> Callable[[str], str]:
+        language = exhibit.case.language
+        return lambda problem: self.frame.text(language, "again", problem=problem)
 
     def _form(self, asked: Sequence[Rubric]) -> type[replies.Reply]:
         if self.alone:
@@ -105,6 +130,47 @@ class ModelJudging:
         if names not in self._forms:
             self._forms[names] = replies.form("grades", {rubric.name: rubric.form for rubric in asked})
         return self._forms[names]
+
+    def _scored(self, rubric: Rubric, filled: replies.Reply, exhibit: Exhibit) -> Score:
+        """A filled-in form as a score: its last text before the verdict is the reason."""
+        detail = encodable(kinds.told(filled))
+        texts = [key for key, kind in rubric.fields.items() if kind == "text"]
+        verdict = getattr(filled, rubric.value)
+        raw = rubric.kind.raw(verdict, exhibit)
+        score = Score(
+            judge=self._name(rubric),
+            conversation=exhibit.conversation,
+            turn=exhibit.turn.index,
+            state="scored",
+            value=kinds.share_of(raw, rubric.scale),
+            raw=raw,
+            scale=rubric.scale,
+            severity=rubric.kind.severity(verdict),
+            reason=str(detail[texts[-1]]) if texts else "",
+            detail=detail,
+            rubric=self.rubric_hash,
+        )
+        _, left_out = within(exhibit, LONGEST_MATERIAL)
+        return _unseen(score, left_out, exhibit, self.frame) if left_out else score
+
+
+class Filling:
+    """`fill` of a function judge: a model call that fills in the form of judges/_NAME.toml."""
+
+    def __init__(self, forms: Callable[[str], Form], frame: Frame, model: Model, seed: int) -> None:
+        """`forms` reads a form by its name."""
+        self.forms, self.frame, self.model, self.seed = forms, frame, model, seed
+
+    async def __call__(self, exhibit: Exhibit, name: str) -> replies.Reply:
+        """The filled-in form; raises ModelFailure, which fails the grade."""
+        form, language = self.forms(name), exhibit.case.language
+        seed = stable_int(self.seed, exhibit.conversation, exhibit.turn.index)
+        return await self.model.ask(
+            self.frame.prompt(exhibit, [form], alone=True),
+            form.form,
+            lambda problem: self.frame.text(language, "again", problem=problem),
+            seed=seed,
+        )
 
 
 class StandInJudging:
@@ -121,7 +187,7 @@ class StandInJudging:
         name = self.rubric.name
         if name in done:
             return []
-        ruled = by_rule(name, self.rubric.missing(exhibit), exhibit, self.frame)
+        ruled = by_rule(self.rubric, exhibit, self.frame)
         if ruled is None and self.stand_in is None:
             reason = self.frame.text(exhibit.case.language, "no_stand_in", judge=name)
             ruled = _bare(name, exhibit, "skipped", reason)
@@ -138,6 +204,7 @@ class FunctionJudging:
         self.name, self.function, self.frame, self.rubric = name, function, frame, rubric
         parameters = list(inspect.signature(function).parameters.values())[1:]
         self.parameters = tuple(parameter.name for parameter in parameters)
+        self.scale = scale_of(function)
         self.given = {key: value for key, value in given.items() if key in self.parameters}
         for parameter in parameters:
             required = parameter.default is parameter.empty and parameter.kind not in _VARIADIC
@@ -155,7 +222,7 @@ class FunctionJudging:
         material = {"references": exhibit.references, "passages": exhibit.turn.answer.passages}
         wanted = {key: value for key, value in material.items() if key in self.parameters}
         absent = next((_NEED[key] for key, value in wanted.items() if not value), None)
-        ruled = by_rule(self.name, absent, exhibit, self.frame)
+        ruled = _ruled(self.name, absent, exhibit, self.frame, self.scale)
         if ruled is not None:
             return [ruled]
         try:
@@ -177,8 +244,26 @@ class FunctionJudging:
         return Score.model_validate(encodable(verdict.model_dump() | own | {"rubric": self.rubric}))
 
 
-def by_rule(judge: str, missing: str | None, exhibit: Exhibit, frame: Frame) -> Score | None:
-    """What needs no judge: a missing reference skips, and no answer gets the lowest grade."""
+def scale_of(function: Callable[..., Any]) -> tuple[float, float]:
+    """The scale of a function judge: SCALE of its module, or else grades from 1 to 5."""
+    module = sys.modules.get(getattr(function, "__module__", ""))
+    low, high = getattr(module, "SCALE", FIFTHS)
+    return float(low), float(high)
+
+
+def by_rule(rubric: Rubric, exhibit: Exhibit, frame: Frame, name: str = "") -> Score | None:
+    """What needs no model: what is missing skips, and no answer gets the lowest grade."""
+    name = name or rubric.name
+    if exhibit.turn.answer.error is not None and rubric.grades != "answer":
+        if rubric.grades == "customer":
+            return None
+        return _bare(name, exhibit, "skipped", frame.text(exhibit.case.language, "no_passages"))
+    return _ruled(name, rubric.missing(exhibit), exhibit, frame, rubric.scale)
+
+
+def _ruled(
+    judge: str, missing: str | None, exhibit: Exhibit, frame: Frame, scale: tuple[float, float]
+) -> Score | None:
     language, error = exhibit.case.language, exhibit.turn.answer.error
     if missing == "reference":
         return _bare(
@@ -186,11 +271,18 @@ def by_rule(judge: str, missing: str | None, exhibit: Exhibit, frame: Frame) -> 
         )
     if error is not None:
         reason = frame.text(language, "no_answer", kind=error.kind)
-        lowest = {"value": LOWEST / HIGHEST, "raw": float(LOWEST), "by_rule": True, "severity": "major"}
-        return _bare(judge, exhibit, "scored", reason).model_copy(update=lowest)
+        lowest = {"value": kinds.share_of(scale[0], scale), "raw": scale[0], "scale": scale, "by_rule": True}
+        return _bare(judge, exhibit, "scored", reason).model_copy(update=lowest | {"severity": "major"})
     if missing in ("passages", "retrieval"):
         return _bare(judge, exhibit, "skipped", frame.text(language, "no_passages"))
     return None
+
+
+def _unseen(score: Score, left_out: int, exhibit: Exhibit, frame: Frame) -> Score:
+    """The score with a note that some passages were too long to be shown to the judge."""
+    note = frame.text(exhibit.case.language, "left_out", count=str(left_out))
+    detail = {**score.detail, "passages_left_out": left_out}
+    return score.model_copy(update={"reason": f"{score.reason} {note}".strip(), "detail": detail})
 
 
 def failed(judge: str, exhibit: Exhibit, error: ModelFailure, rubric: str) -> Score:
@@ -205,22 +297,4 @@ def failed(judge: str, exhibit: Exhibit, error: ModelFailure, rubric: str) -> Sc
 def _bare(judge: str, exhibit: Exhibit, state: State, reason: str) -> Score:
     return Score(
         judge=judge, conversation=exhibit.conversation, turn=exhibit.turn.index, state=state, reason=reason
-    )
-
-
-def _scored(rubric: Rubric, filled: replies.Reply, exhibit: Exhibit, rubric_hash: str) -> Score:
-    """A filled-in form as a score: its value field / 5; its last text before the grades is the reason."""
-    given = encodable(filled.model_dump())
-    texts = [key for key, kind in rubric.fields.items() if kind == "text"]
-    raw = float(given[rubric.value])
-    return Score(
-        judge=rubric.name,
-        conversation=exhibit.conversation,
-        turn=exhibit.turn.index,
-        state="scored",
-        value=raw / HIGHEST,
-        raw=raw,
-        reason=str(given[texts[-1]]) if texts else "",
-        detail=given,
-        rubric=rubric_hash,
     )

@@ -7,6 +7,7 @@ variable that the program does not fill. Nothing is found out in the middle of a
 import hashlib
 import tomllib
 from collections.abc import Mapping, Set
+from functools import cached_property
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -64,9 +65,25 @@ def _variables(path: Path, language: str, key: str, table: Mapping[str, Any]) ->
     return set(template.get_identifiers())
 
 
-def render(text: str, **values: str) -> str:
+def render(text: str, /, **values: str) -> str:
     """The prompt with its variables filled; values are never searched for variables again."""
     return Template(text).substitute(values).strip()
+
+
+class Texts:
+    """The texts of a TOML file in both languages: `texts("ja", "missing", items="9,800円")`."""
+
+    def __init__(self, path: Path) -> None:
+        """The file is read when the first text is asked for."""
+        self.path = path
+
+    def __call__(self, language: Language, key: str, /, **values: str) -> str:
+        """The text of a key, with its variables filled and its spaces kept."""
+        return Template(self._tables[language][key]).substitute(values)
+
+    @cached_property
+    def _tables(self) -> dict[str, Any]:
+        return read_toml(self.path)
 
 
 def quote(tag: str, text: str, seal: str = "") -> str:

@@ -1,11 +1,14 @@
 """judges/*.toml: what a model-played judge asks for, in both languages, and the frame around it."""
 
+import json
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from simulator import replies
+from pydantic import ValidationError
+
+from simulator import kinds, replies
 from simulator.errors import PromptError
 from simulator.prompts import LANGUAGES, check_languages, fingerprint, quote, read_toml, render
 from simulator.types import Case, Exhibit, Language, Passage, Turn
@@ -16,7 +19,11 @@ NEEDS = ("reference", "passages", "retrieval")
 LONGEST_MATERIAL = 24_000
 # What of each earlier message is shown.
 LONGEST_EARLIER = 4000
-_KEYS = {"needs", "value", "fields", *LANGUAGES}
+# What a judge may grade: the bot's answer, the customer's words, or what was retrieved.
+GRADED = ("answer", "customer", "retrieval")
+_KEYS = {"needs", "value", "grades", "fields", *LANGUAGES}
+# What a worked example may show, in this order; the other keys are the reply's fields.
+_SHOWN = ("question", "reference", "passages", "answer")
 
 _FRAME: dict[str, set[str]] = {
     "system": {"guidelines"},
@@ -32,30 +39,36 @@ _FRAME: dict[str, set[str]] = {
     "no_answer": {"kind"},
     "no_stand_in": {"judge"},
     "cut": {"count"},
+    "left_out": {"count"},
+    "worked_examples": {"examples"},
+    "example": {"shown", "reply"},
+    "example_question": {"text"},
+    "example_reference": {"text"},
+    "example_passages": {"text"},
+    "example_answer": {"text"},
 }
 
 
-class Rubric:
-    """One judge: what it needs, what it fills in, and how its grades are defined."""
+class Form:
+    """What a model is asked to fill in about a turn: a criterion, the fields, and worked examples."""
 
     def __init__(self, path: Path) -> None:
-        """Reads and checks the file; the judge is named like it."""
-        self.name = path.stem
+        """Reads and checks the file; the form is named like it."""
+        self.path, self.name = path, path.stem.removeprefix("_")
         tables = read_toml(path)
         check_languages(path, tables, {"title": set(), "criterion": set()})
         if unknown := set(tables) - _KEYS:
             msg = f"{path}: '{min(unknown)}' is unknown; there are {', '.join(sorted(_KEYS))}."
             raise PromptError(msg)
         self.needs = tuple(tables.get("needs", ()))
-        self.fields = _fields(path, tables)
-        self.value = str(tables.get("value", ""))
-        if self.fields.get(self.value) != "grade":
-            msg = f"{path}: value = '{self.value}' must name one of its grade fields."
-            raise PromptError(msg)
         if unknown := set(self.needs) - set(NEEDS):
             msg = f"{path}: needs = '{min(unknown)}' is unknown; there are {', '.join(NEEDS)}."
             raise PromptError(msg)
+        self.fields = _fields(path, tables)
         self._tables = tables
+        for language in LANGUAGES:
+            for example in self.examples(language):
+                self._check_example(example)
 
     def title(self, language: Language) -> str:
         """What people call this judge."""
@@ -65,18 +78,32 @@ class Rubric:
         """The definition, with a sentence per grade."""
         return render(self._tables[language]["criterion"])
 
-    def described(self, language: Language) -> dict[str, tuple[str, str]]:
+    def described(self, language: Language) -> dict[str, tuple[str, kinds.Meaning]]:
         """Kind and meaning of every field of the reply."""
         meanings = self._tables[language]["fields"]
-        return {key: (kind, str(meanings[key])) for key, kind in self.fields.items()}
+        return {key: (kind, meanings[key]) for key, kind in self.fields.items()}
+
+    def examples(self, language: Language) -> list[dict[str, Any]]:
+        """Worked examples: what is shown, and the reply that it should get."""
+        return list(self._tables[language].get("examples", ()))
+
+    def _check_example(self, example: dict[str, Any]) -> None:
+        try:
+            self.form.model_validate({key: example[key] for key in self.fields})
+        except (KeyError, ValidationError) as error:
+            msg = f"{self.path}: a worked example does not fill in the form ({' '.join(str(error).split())})."
+            raise PromptError(msg) from None
+        if unknown := set(example) - set(self.fields) - set(_SHOWN):
+            msg = f"{self.path}: a worked example has '{min(unknown)}'; it may show {', '.join(_SHOWN)}."
+            raise PromptError(msg)
 
     @cached_property
     def form(self) -> type[replies.Reply]:
-        """The reply of this judge alone."""
-        return replies.form(self.name, {key: replies.KINDS[kind] for key, kind in self.fields.items()})
+        """The reply to this form alone."""
+        return replies.form(self.name, {key: kinds.KINDS[kind].type for key, kind in self.fields.items()})
 
     def missing(self, exhibit: Exhibit) -> str | None:
-        """What this judge needs and the exhibit does not have."""
+        """What is needed and the exhibit does not have."""
         answer = exhibit.turn.answer
         has = {
             "reference": bool(exhibit.references),
@@ -86,18 +113,42 @@ class Rubric:
         return next((need for need in self.needs if not has[need]), None)
 
 
+class Rubric(Form):
+    """One judge that a model plays: a form of which one field is the verdict."""
+
+    def __init__(self, path: Path) -> None:
+        """Reads and checks the file; the judge is named like it."""
+        super().__init__(path)
+        self.name = path.stem
+        self.value = str(self._tables.get("value", ""))
+        self.kind = kinds.KINDS.get(self.fields.get(self.value, ""), kinds.KINDS["text"])
+        if self.kind.scale is None:
+            msg = f"{path}: value = '{self.value}' must name one of its fields that can be a grade."
+            raise PromptError(msg)
+        self.scale: tuple[float, float] = self.kind.scale
+        self.grades = str(self._tables.get("grades", GRADED[0]))
+        if self.grades not in GRADED:
+            msg = f"{path}: grades = '{self.grades}' is unknown; there are {', '.join(GRADED)}."
+            raise PromptError(msg)
+
+
 def _fields(path: Path, tables: Mapping[str, Any]) -> dict[str, str]:
     fields = tables.get("fields")
     if not isinstance(fields, dict) or not fields:
         msg = f"{path}: the table [fields] is missing."
         raise PromptError(msg)
     for key, kind in fields.items():
-        if kind not in replies.KINDS:
-            msg = f"{path}: [fields] {key} = '{kind}' is unknown; there are {', '.join(replies.KINDS)}."
+        if kind not in kinds.KINDS:
+            msg = f"{path}: [fields] {key} = '{kind}' is unknown; there are {', '.join(kinds.KINDS)}."
             raise PromptError(msg)
         for language in LANGUAGES:
-            if not tables[language].get("fields", {}).get(key):
+            meaning = tables[language].get("fields", {}).get(key)
+            if not meaning:
                 msg = f"{path}: [{language}.fields] {key} is missing."
+                raise PromptError(msg)
+            items = kinds.KINDS[kind].items
+            if items and (not isinstance(meaning, dict) or tuple(meaning) != items):
+                msg = f"{path}: [{language}.fields.{key}] must say what {', '.join(items)} are, in order."
                 raise PromptError(msg)
     return {str(key): str(kind) for key, kind in fields.items()}
 
@@ -111,11 +162,11 @@ class Frame:
         check_languages(path, self._tables, _FRAME)
         self._guidelines = read_guidelines(guidelines)
 
-    def text(self, language: Language, key: str, **values: str) -> str:
+    def text(self, language: Language, key: str, /, **values: str) -> str:
         """A rendered text of the frame."""
         return render(self._tables[language][key], **values)
 
-    def prompt(self, exhibit: Exhibit, rubrics: Sequence[Rubric], *, alone: bool) -> list[dict[str, str]]:
+    def prompt(self, exhibit: Exhibit, rubrics: Sequence[Form], *, alone: bool) -> list[dict[str, str]]:
         """What the model is sent: rules and guidelines, then the material, then the task.
 
         The shared part comes first, so that an endpoint's prompt cache serves every judge of a turn.
@@ -128,17 +179,38 @@ class Frame:
             {"role": "user", "content": f"{self._material(exhibit)}\n\n{task}"},
         ]
 
-    def task(self, language: Language, rubrics: Sequence[Rubric], *, alone: bool) -> str:
+    def task(self, language: Language, rubrics: Sequence[Form], *, alone: bool) -> str:
         """What is to be graded and in which form."""
         if alone:
-            form = replies.skeleton(rubrics[0].described(language))
+            form = kinds.skeleton(rubrics[0].described(language))
             criterion = rubrics[0].criterion(language)
+            if examples := rubrics[0].examples(language):
+                criterion = f"{criterion}\n\n{self._worked(examples, language)}"
             return self.text(language, "task_one", criterion=criterion, form=form)
-        form = replies.skeleton({rubric.name: rubric.described(language) for rubric in rubrics})
+        form = kinds.skeleton({rubric.name: rubric.described(language) for rubric in rubrics})
         criteria = "\n\n".join(f"[{r.name}] {r.title(language)}\n{r.criterion(language)}" for r in rubrics)
         return self.text(language, "task_all", criteria=criteria, form=form)
 
-    def fingerprint(self, rubrics: Sequence[Rubric], model: str, *, alone: bool) -> str:
+    def _worked(self, examples: Sequence[Mapping[str, Any]], language: Language) -> str:
+        """Worked examples as a model reads them; they stand with the criterion, away from the material."""
+        return self.text(
+            language,
+            "worked_examples",
+            examples="\n\n".join(self._example(each, language) for each in examples),
+        )
+
+    def _example(self, example: Mapping[str, Any], language: Language) -> str:
+        shown = [
+            self.text(language, f"example_{key}", text="\n".join(_listed(example[key])))
+            for key in _SHOWN
+            if key in example
+        ]
+        reply = {key: value for key, value in example.items() if key not in _SHOWN}
+        return self.text(
+            language, "example", shown="\n".join(shown), reply=json.dumps(reply, ensure_ascii=False)
+        )
+
+    def fingerprint(self, rubrics: Sequence[Form], model: str, *, alone: bool) -> str:
         """Stands for everything but the material: prompt texts in both languages, reply form, model.
 
         It is the same for all turns of a run, also for those on which some of the rubrics are skipped.
@@ -183,6 +255,10 @@ class Frame:
         for turn in earlier:
             lines += [(customer, turn.user), (desk, turn.answer.text)]
         return "\n".join(f"{who}: {text[:LONGEST_EARLIER]}" for who, text in lines)
+
+
+def _listed(value: Any) -> list[str]:
+    return [value] if isinstance(value, str) else list(value)
 
 
 def within(exhibit: Exhibit, limit: int) -> tuple[list[Passage], int]:

@@ -54,6 +54,19 @@ class Settings(BaseModel):
     judging: Literal["combined", "separate"] = Field(
         "combined", description="All grades of a turn from one model call, or one call for each."
     )
+    votes: Annotated[int, Field(ge=1, le=9)] = Field(
+        1, description="How often a model grades each turn; the median counts, disagreement is shown."
+    )
+    panel: Names = Field(
+        (), description="Further models that grade beside the judge's, to see how far they agree."
+    )
+    contacts: str | None = Field(
+        None,
+        description="Your desk's phone numbers, addresses and hours, one a line (judge facts).",
+    )
+    ng_words: str | None = Field(
+        None, description="Words your desk must not say, one a line: bad => better (judge keigo)."
+    )
     guidelines: str | None = Field(
         None, description="Your desk's rules of behaviour (text or TOML) for the judges."
     )
@@ -120,7 +133,7 @@ class Settings(BaseModel):
     )
     json_output: bool = Field(False, description="Print exactly one JSON object on stdout.")
 
-    @field_validator("persona", "judges", "to", mode="before")
+    @field_validator("persona", "judges", "to", "panel", mode="before")
     @classmethod
     def _split(cls, value: Any) -> Any:
         """'a,b' and ['a', 'b'] mean the same."""

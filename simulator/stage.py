@@ -13,19 +13,20 @@ from simulator import __version__, find
 from simulator.cache import ResponseCache
 from simulator.conversation import ask_plainly
 from simulator.endpoints import LEXICAL, Endpoint
-from simulator.errors import InputError, UnknownName
-from simulator.judging import FunctionJudging, Judging, ModelJudging, Panel, StandInJudging
-from simulator.limits import DIALOGUE, GRADING
+from simulator.errors import UnknownName
+from simulator.grading import Grading
+from simulator.judging import Panel
 from simulator.llm import Connections, Model
-from simulator.offline import STAND_INS, LexicalJudge, PhraseUser, hash_embed
+from simulator.models import Models
+from simulator.offline import PhraseUser
 from simulator.opening import OpeningPrompts, VoicedOpening
 from simulator.prompts import LANGUAGES, fingerprint
-from simulator.rubrics import Frame, Rubric
+from simulator.rubrics import Rubric
 from simulator.scripts import MixedUser, lines_of_file, lines_of_run, replayed, script_of, unused
 from simulator.settings import Settings
 from simulator.spending import Ledger
 from simulator.store import find_run
-from simulator.types import Chat, Conversation, Embed, Persona, Rag, Role, User
+from simulator.types import Chat, Conversation, Persona, Rag, Role, User
 from simulator.typing_variation import VaryingUser
 from simulator.users import PersonaUser, UserPrompts, stable_int
 
@@ -48,15 +49,23 @@ class Stage:
         self.settings, self.endpoints, self.ledger = settings, endpoints, ledger
         self.personas = {persona.id: persona for persona in personas}
         self.prompts = UserPrompts(find.PERSONAS / "_user.toml")
-        guidelines = Path(settings.guidelines or find.JUDGES / "_guidelines.toml")
-        self.frame = Frame(find.JUDGES / "_frame.toml", guidelines)
-        self.judges = _judges(settings.judges)
         self.connections = Connections(
             calls=settings.calls, timeout=settings.timeout, cache=ResponseCache(settings.cache)
         )
-        self.panel = Panel(self._judgings())
+        self.models_of = Models(endpoints, self.connections, ledger)
+        self.grading = Grading(settings, self.models_of)
         self.openings = OpeningPrompts(find.PERSONAS / "_opening.toml", self.prompts.guards)
         self.scripts, self.replayed = _scripts(settings), _replayed(settings)
+
+    @property
+    def judges(self) -> Mapping[str, Rubric | Callable[..., Any]]:
+        """Who grades, by name."""
+        return self.grading.judges
+
+    @property
+    def panel(self) -> Panel:
+        """All of them at their work."""
+        return self.grading.panel
 
     @property
     def offline(self) -> bool:
@@ -149,9 +158,9 @@ class Stage:
         hashes = {f"user:{p.id}": self.prompts.fingerprint(p) for p in self.personas.values()}
         if self.settings.voice_opening:
             hashes |= {f"opening:{p.id}": self.openings.fingerprint(p) for p in self.personas.values()}
-        for name, judge in self.judges.items():
+        for name, judge in self.grading.judges.items():
             if isinstance(judge, Rubric):
-                tasks = [self.frame.task(language, [judge], alone=True) for language in LANGUAGES]
+                tasks = [self.grading.frame.task(language, [judge], alone=True) for language in LANGUAGES]
                 hashes[f"judge:{name}"] = fingerprint(*tasks)
         return hashes
 
@@ -165,45 +174,9 @@ class Stage:
                     await closed if inspect.isawaitable(closed) else None
         await self.connections.close()
 
-    def model(
-        self, role: Role, *, temperature: float | None = None, priority: int = DIALOGUE
-    ) -> Model | None:
+    def model(self, role: Role, *, temperature: float | None = None) -> Model | None:
         """The model of a role; None where a stand-in plays it."""
-        endpoint = self.endpoints[role]
-        if endpoint is None:
-            return None
-        kind: type[Model] = Model
-        if endpoint.of_provider:
-            from simulator.providers import ProviderModel  # LangChain: only where it is named
-
-            kind = ProviderModel
-        return kind(endpoint, self.connections, self.ledger, temperature=temperature, priority=priority)
-
-    def _judgings(self) -> list[Judging]:
-        rubrics = [judge for judge in self.judges.values() if isinstance(judge, Rubric)]
-        model = self.model("judge", temperature=self.settings.judge_temperature, priority=GRADING)
-        by_model: list[Judging] = []
-        if model is None:
-            by_model = [StandInJudging(r, _stand_in(r.name), self.frame) for r in rubrics]
-        elif self.settings.judging == "combined" and len(rubrics) > 1:
-            by_model = [ModelJudging(rubrics, self.frame, model, seed=self.settings.seed, alone=False)]
-        else:
-            by_model = [
-                ModelJudging([r], self.frame, model, seed=self.settings.seed, alone=True) for r in rubrics
-            ]
-        functions: list[Judging] = [
-            FunctionJudging(name, judge, {"embed": self._embed()}, self.frame, self._function_rubric(name))
-            for name, judge in self.judges.items()
-            if not isinstance(judge, Rubric)
-        ]
-        return by_model + functions
-
-    def _embed(self) -> Embed:
-        model = self.model("embed", priority=GRADING)
-        return model.embed if model else _embed_lexically
-
-    def _function_rubric(self, name: str) -> str:
-        return fingerprint(name, __version__, self.models()["embed"])
+        return self.models_of.role(role, temperature=temperature)
 
 
 def _scripts(settings: Settings) -> dict[str, tuple[str, ...]]:
@@ -212,29 +185,6 @@ def _scripts(settings: Settings) -> dict[str, tuple[str, ...]]:
 
 def _replayed(settings: Settings) -> dict[str, tuple[str, ...]]:
     return lines_of_run(find_run(settings.replay, Path(settings.runs))) if settings.replay else {}
-
-
-async def _embed_lexically(texts: list[str]) -> list[list[float]]:
-    return hash_embed(texts)
-
-
-def _stand_in(name: str) -> Callable[..., Any] | None:
-    return LexicalJudge(name) if name in STAND_INS else None
-
-
-def _judges(names: Sequence[str]) -> dict[str, Rubric | Callable[..., Any]]:
-    judges = {_judge_name(name): find.judge(name) for name in names}
-    if len(judges) < len(names):
-        filed = [_judge_name(name) for name in names]
-        twice = next(name for name in filed if filed.count(name) > 1)
-        msg = f"--judges names two judges called '{twice}': their grades would be filed under one name."
-        raise InputError(msg)
-    return judges
-
-
-def _judge_name(given: str) -> str:
-    """What the scores of `mine.py:strict` or `./strict.toml` are filed under."""
-    return given.rsplit(":", 1)[-1] if ":" in given else Path(given).stem
 
 
 def versions() -> dict[str, str]:

@@ -81,7 +81,7 @@ def test_everything_on_the_shelves_can_be_had() -> None:
             "angri",
             "unknown persona 'angri'. Did you mean angry? There are: angry, beginner, calm",
         ),
-        (find.judge, "relevanze", "unknown judge 'relevanze'. Did you mean relevance?"),
+        (find.judge, "relevanze", "unknown judge 'relevanze'. Did you mean relevance, answer_relevancy?"),
         (find.connector, "htpp", "unknown adapter 'htpp'. Did you mean http?"),
         (find.connector, "mybot", "Your own bot: --adapter bot.py:answer."),
         (find.persona, "_user", "unknown persona '_user'."),

@@ -73,7 +73,7 @@ def test_the_forecast_is_made_from_the_real_prompts(language: str, judging: str)
     told = forecast(stage, [a_talk(case)])["judge"]
     rubrics = [stage.judges[name] for name in ("turn", "fluency")]
     groups = [rubrics] if judging == "combined" else [[each] for each in rubrics]
-    prompts = [stage.frame.prompt(an_exhibit(case), group, alone=len(group) == 1) for group in groups]  # type: ignore[arg-type]
+    prompts = [stage.grading.frame.prompt(an_exhibit(case), group, alone=len(group) == 1) for group in groups]  # type: ignore[arg-type]
     sent = sum(tokens(message["content"]) for prompt in prompts for message in prompt)
 
     assert told.calls == len(groups)

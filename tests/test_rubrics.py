@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator import find
+from simulator import find
 from simulator.errors import PromptError
+from simulator.judging import Filling
 from simulator.rubrics import LONGEST_EARLIER, LONGEST_MATERIAL, Frame, Rubric, read_guidelines, within
 from simulator.types import Answer, Language, Passage, Turn
 from tests.golden_files import compare
@@ -89,12 +91,17 @@ async def test_prompts_as_sent(language: Language) -> None:
     exhibit = exhibit.model_copy(
         update={"case": exhibit.case.model_copy(update={"references": ((), (SAYS[language]["reference"],))})}
     )
+    rubrics = [name for name in find.judge_names() if isinstance(find.judge(name), Rubric)]
+    forms = find.form_names()
     async with OpenAIServer() as server, at(server) as model:
-        for name in RUBRICS:
+        for name in rubrics:
             await grader(model("judge"), [name], alone=True)(exhibit, ())
+        for name in forms:
+            await Filling(find.form, FRAME, model("judge"), seed=42)(exhibit, name)
         await grader(model("judge"))(exhibit, ())
 
-    for name, request in zip([*RUBRICS, "combined"], server.requests, strict=True):
+    assert set(RUBRICS) < set(rubrics)
+    for name, request in zip([*rubrics, *forms, "combined"], server.requests, strict=True):
         compare(f"prompts_judge_{name}_{language}.txt", as_text(request.body))
 
 
@@ -229,13 +236,13 @@ def test_a_judge_of_ones_own_is_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
-        ('value = "grade"', 'value = "reason"', "value = 'reason' must name one of its grade fields"),
-        ('value = "grade"', "", "value = '' must name one of its grade fields"),
+        ('value = "grade"', 'value = "reason"', "value = 'reason' must name one of its fields that can be a grade"),
+        ('value = "grade"', "", "value = '' must name one of its fields that can be a grade"),
         ('needs = ["reference"]', 'needs = ["references"]', "needs = 'references' is unknown"),
         (
             'needs = ["reference"]',
             'need = ["reference"]',
-            "'need' is unknown; there are en, fields, ja, needs",
+            "'need' is unknown; there are en, fields, grades, ja, needs",
         ),
         (
             'reason = "text"',

@@ -61,8 +61,11 @@ class _Spoken:
 
 
 def summarise(results: Results, *, rules: RedRules, judges: tuple[str, ...], seed: int) -> Summary:
-    """The summary of a run as far as it has come; `judges` in the order in which they were named."""
-    names = judges or tuple(sorted({score.judge for score in results.scores}))
+    """The summary of a run as far as it has come; `judges` in the order in which they were named.
+
+    Judges that graded the run later, and the panel's further models, follow by name.
+    """
+    names = (*judges, *sorted({score.judge for score in results.scores} - set(judges)))
     primary = primary_judge(names)
     spoken = _spoken(results, rules, primary)
     started = [c for c in results.conversations if c.turns or c.ended]

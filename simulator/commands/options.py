@@ -19,7 +19,9 @@ PANELS = {
         "persona", "cases", "limit", "language", "turns", "repeats", "adapter", "set", "seed",
     ),
     "The customer": ("voice_opening", "typos", "script", "replay"),
-    "Grading": ("judges", "judging", "guidelines", "target", "max_failed"),
+    "Grading": (
+        "judges", "judging", "votes", "panel", "guidelines", "contacts", "ng_words", "target", "max_failed",
+    ),
     "Models": (
         "offline", "user_model", "judge_model", "embed_model", "demo_model",
         "user_temperature", "judge_temperature", "cache", "budget",
@@ -31,6 +33,9 @@ _METAVARS = {
     "set": "KEY=VALUE",
     "cases": "FILE",
     "guidelines": "FILE",
+    "contacts": "FILE",
+    "ng_words": "FILE",
+    "panel": "MODEL,...",
     "resume": "RUN",
     "runs": "FOLDER",
     "judges": "NAME,...",

@@ -1,0 +1,53 @@
+"""Answer relevancy: how near the questions that the answer would answer are to the one asked."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+from simulator import Embed, Exhibit, Fill, Score, Texts
+
+SCALE = (0, 1)
+TEXTS = Texts(Path(__file__).with_name("_answer_relevancy.toml"))
+
+
+async def answer_relevancy(exhibit: Exhibit, embed: Embed, fill: Fill | None = None) -> Score:
+    """Mean cosine (0..1) of the customer's words and three questions that the answer would answer.
+
+    The answer relevancy of RAGAS (Es et al., 2023): a model writes the questions from the answer alone,
+    embeddings compare them; an evasive answer has 0. Negative cosines count as 0. Skipped without a model.
+    """
+    language = exhibit.case.language
+    if fill is None:
+        return _score(exhibit, state="skipped", reason=TEXTS(language, "no_model"))
+    filled = await fill(exhibit, "answer_relevancy")
+    questions = [question for question in filled.questions if question.strip()]
+    if filled.evasive or not questions:
+        return _score(
+            exhibit,
+            state="scored",
+            value=0.0,
+            raw=0.0,
+            reason=TEXTS(language, "evasive"),
+            detail={"evasive": 1},
+        )
+    asked, *vectors = await embed([exhibit.turn.user, *questions])
+    nearness = [max(0.0, min(1.0, _cosine(asked, vector))) for vector in vectors]
+    value = sum(nearness) / len(nearness)
+    detail = {"questions": questions, "cosines": [round(each, 4) for each in nearness], "evasive": 0}
+    reason = TEXTS(language, "nearest", value=f"{value:.2f}")
+    return _score(exhibit, state="scored", value=value, raw=value, reason=reason, detail=detail)
+
+
+def _cosine(one: list[float], other: list[float]) -> float:
+    lengths = math.hypot(*one) * math.hypot(*other)
+    return sum(a * b for a, b in zip(one, other, strict=True)) / lengths if lengths else 0.0
+
+
+def _score(exhibit: Exhibit, **fields: Any) -> Score:
+    return Score(
+        judge="answer_relevancy",
+        conversation=exhibit.conversation,
+        turn=exhibit.turn.index,
+        scale=SCALE,
+        **fields,
+    )

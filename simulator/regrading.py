@@ -1,0 +1,64 @@
+"""More judges on turns that were held before: no dialogue, only grades."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from simulator.errors import RehearsalError, RunFileError
+from simulator.experiment import first_of
+from simulator.grading import Grading
+from simulator.spending import BudgetSpent
+from simulator.store import RunFile
+from simulator.types import Conversation, Exhibit, Score
+
+
+def exhibits(conversations: Iterable[Conversation]) -> Iterator[Exhibit]:
+    """Every turn that was held, with the turns before it."""
+    for talk in conversations:
+        for at, turn in enumerate(talk.turns):
+            yield Exhibit(
+                conversation=talk.id, case=talk.case, persona=talk.persona, turn=turn, earlier=talk.turns[:at]
+            )
+
+
+async def grade(
+    file: RunFile, grading: Grading, told: Callable[[Exhibit, Sequence[Score]], None], *, again: bool
+) -> str | None:
+    """Grades every turn of a run by the judges that have not graded it yet, or by all of them `again`.
+
+    Each score is committed as it arrives. Gives the reason when it ended early: no money, no access.
+    """
+    results = file.results()
+    done: dict[tuple[str, int], set[str]] = {}
+    for score in results.scores:
+        if score.state != "failed" and not again:
+            done.setdefault((score.conversation, score.turn), set()).add(score.judge)
+    waiting = exhibits(results.conversations)
+    spent: list[BudgetSpent] = []
+
+    async def one_after_the_other() -> None:
+        for exhibit in waiting:
+            if spent:
+                return
+            graded = done.get((exhibit.conversation, exhibit.turn.index), set())
+            try:
+                told(exhibit, await grading.panel.grade(exhibit, graded, file.graded))
+            except BudgetSpent as error:
+                spent.append(error)
+
+    stopped: str | None = None
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(grading.settings.calls):
+                tasks.create_task(one_after_the_other())
+    except* RehearsalError as group:
+        stopped = str(first_of(group))
+    return f"{spent[0]}; a larger --budget goes on" if spent else stopped
+
+
+def held_turns(conversations: Iterable[Conversation]) -> int:
+    """How many turns there are to grade; raises RunFileError when there are none."""
+    count = sum(len(talk.turns) for talk in conversations)
+    if not count:
+        msg = "the run has no turns to grade."
+        raise RunFileError(msg)
+    return count

@@ -1,0 +1,223 @@
+"""Everyone who grades: further models, votes, forms that functions have filled in, and every scale."""
+
+import json
+from typing import Any
+
+import pytest
+
+from simulator import find
+from simulator.errors import InputError, ModelFailure
+from simulator.grading import lines_of_list
+from simulator.judging import FunctionJudging, ModelJudging, Panel
+from simulator.rubrics import LONGEST_MATERIAL
+from simulator.settings import Settings
+from simulator.types import Answer, Exhibit, Failure, Handover, Passage, Score
+from tests.playing import a_case, a_stage, a_turn, an_exhibit, at, frame, rubric
+from tests.servers.openai import OpenAIServer
+
+NEW = ("claims", "tone", "context_precision", "context_recall", "llm_similarity", "llm_correctness")
+
+
+def silent(exhibit: Exhibit) -> Exhibit:
+    """The same turn without an answer."""
+    error = Failure(kind="timeout", message="no answer within 60 s")
+    turn = exhibit.turn.model_copy(update={"answer": Answer(text="", error=error)})
+    return exhibit.model_copy(update={"turn": turn})
+
+
+@pytest.mark.parametrize("judging", ["combined", "separate"])
+async def test_every_rubric_grades_on_its_own_scale(judging: str) -> None:
+    """Claims and the like from 0 to 1, feelings from -2 to 2; the value is always 0 to 1."""
+    async with OpenAIServer() as server:
+        stage = a_stage(server, judges=NEW, judging=judging)
+        scores = {score.judge: score for score in await stage.panel.grade(an_exhibit())}
+        await stage.close(None)
+
+    assert tuple(scores) == NEW
+    for name, score in scores.items():
+        assert score.state == "scored", score
+        assert score.scale == ((-2, 2) if name == "tone" else (0, 1))
+        assert score.scale[0] <= score.raw <= score.scale[1]
+        assert 0 <= score.value <= 1
+        assert score.reason
+
+
+async def test_without_an_answer_each_scale_has_its_own_lowest() -> None:
+    """The customer's feeling is read all the same, and a retriever is not blamed for a silent bot."""
+    async with OpenAIServer() as server:
+        stage = a_stage(server, judges=("turn", *NEW), judging="separate")
+        scores = {score.judge: score for score in await stage.panel.grade(silent(an_exhibit()))}
+        await stage.close(None)
+
+    lowest = {name: score.raw for name, score in scores.items() if score.by_rule}
+    assert lowest == {"turn": 1, "claims": 0, "llm_similarity": 0, "llm_correctness": 0}
+    assert scores["turn"].value == 0.2
+    assert (scores["tone"].state, scores["tone"].by_rule) == ("scored", False)
+    assert {scores[name].state for name in ("context_precision", "context_recall")} == {"skipped"}
+
+
+async def test_votes_are_asked_with_seeds_of_their_own() -> None:
+    """Three calls for three votes; the score tells all of them."""
+    async with OpenAIServer() as server, at(server) as model:
+        judging = ModelJudging([rubric("fluency")], frame(), model("judge"), seed=42, alone=True, votes=3)
+        [score] = await judging(an_exhibit(), ())
+        seeds = {request.body["seed"] for request in server.requests}
+
+    assert len(seeds) == 3
+    assert len(score.detail["votes"]) == 3
+    assert score.detail["disagreement"] is False
+
+
+def test_a_panel_without_an_endpoint_is_refused() -> None:
+    """Before anything starts, with what to set."""
+    with pytest.raises(InputError, match="--panel other: no endpoint"):
+        a_stage(None, panel=("other",))
+
+
+async def test_the_panels_models_are_reached_at_the_judges_endpoint(monkeypatch: Any) -> None:
+    """Each by its own name, and its grades carry it; functions, which ask no model, grade once."""
+    async with OpenAIServer() as server:
+        monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
+        stage = a_stage(server, judges=("turn", "fluency", "cosine"), panel=("other",))
+        scores = await stage.panel.grade(an_exhibit())
+        await stage.close(None)
+        asked = {request.body["model"] for request in server.requests if "messages" in request.body}
+
+    assert [score.judge for score in scores] == ["turn", "fluency", "cosine", "turn@other", "fluency@other"]
+    assert {score.judge for score in scores} == set(stage.grading.names)
+    assert asked == {"judge-model", "other"}
+
+
+def filled(**fields: int) -> Any:
+    """An endpoint whose model fills in a form like this."""
+
+    def reply(request: dict[str, Any]) -> str:
+        return json.dumps({"reason": "見ました。"} | fields, ensure_ascii=False)
+
+    return reply
+
+
+async def handover(exhibit: Exhibit, **fields: int) -> Score:
+    """The judge handover, with a model that says this."""
+    async with OpenAIServer(filled(**fields)) as server:
+        stage = a_stage(server, judges=("handover",))
+        [score] = await stage.panel.grade(exhibit)
+        await stage.close(None)
+    return score
+
+
+@pytest.mark.parametrize(
+    ("expected", "said", "raw", "severity"),
+    [
+        ("required", (1, 0, 1), 1, None),
+        ("required", (0, 0, 1), 0, "major"),
+        ("required", (1, 1, 0), 0.5, "moderate"),
+        ("forbidden", (1, 1, 1), 0, "moderate"),
+        ("forbidden", (0, 1, 1), 1, None),
+        ("optional", (1, 1, 1), 1, None),
+        ("optional", (0, 1, 1), 0, "major"),
+    ],
+)
+async def test_a_handover_is_right_when_it_was_wanted(
+    expected: Handover, said: tuple[int, int, int], raw: float, severity: str | None
+) -> None:
+    """What the case says decides; where it says nothing, the model does; a wrong contact is half."""
+    exhibit = an_exhibit(a_case(handover=expected))
+    score = await handover(exhibit, **dict(zip(("handed_over", "needed", "contact"), said, strict=True)))
+
+    assert (score.raw, score.severity, score.scale) == (raw, severity, (0, 1))
+    assert "見ました。" in score.reason
+
+
+async def test_offline_a_handover_is_told_by_its_wording() -> None:
+    """Named as a stand-in; a case that leaves it open is skipped."""
+    stage = a_stage(None, judges=("handover",))
+    passed_on = a_turn(1, text="担当の者におつなぎいたします。")
+    [right] = await stage.panel.grade(an_exhibit(a_case(handover="required"), turn=passed_on))
+    [wrong] = await stage.panel.grade(an_exhibit(a_case(handover="required")))
+    [open_] = await stage.panel.grade(an_exhibit())
+    await stage.close(None)
+
+    assert (right.raw, wrong.raw, open_.state) == (1, 0, "skipped")
+    assert right.reason.startswith("簡易判定")
+
+
+async def test_relevancy_is_measured_backwards_from_the_answer() -> None:
+    """Questions made from the answer are compared with the one asked; an evasive answer has none."""
+    seen: list[list[str]] = []
+
+    async def embed(texts: list[str]) -> list[list[float]]:
+        seen.append(texts)
+        return [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]
+
+    async def fill(evasive: int) -> Score:
+        async def filling(exhibit: Exhibit, name: str) -> Any:
+            form = find.form(name)
+            return form.form.model_validate({"questions": ["a", "b", "c"], "evasive": evasive})
+
+        given = {"embed": embed, "fill": filling}
+        judge = find.judge("answer_relevancy")
+        [score] = await FunctionJudging("answer_relevancy", judge, given, frame(), "r")(an_exhibit(), ())  # type: ignore[arg-type]
+        return score
+
+    content, evasive = await fill(0), await fill(1)
+
+    assert content.raw == pytest.approx(1 / 3)
+    assert evasive.raw == 0
+    assert seen == [[an_exhibit().turn.user, "a", "b", "c"]]
+
+
+async def test_a_failed_form_fails_the_grade() -> None:
+    """A model that cannot fill in the form is no fault of the bot's: failed, counted, and not a grade."""
+
+    def nonsense(request: dict[str, Any]) -> str:
+        return "I'd rather not."
+
+    async with OpenAIServer(nonsense) as server:
+        stage = a_stage(server, judges=("answer_relevancy",))
+        [score] = await stage.panel.grade(an_exhibit())
+        await stage.close(None)
+
+    assert (score.state, score.detail["kind"]) == ("failed", "malformed")
+
+
+async def test_passages_left_out_for_length_are_told() -> None:
+    """The judge says that it did not see them."""
+    passages = tuple(Passage(id=str(n), text="あ" * (LONGEST_MATERIAL // 2)) for n in range(5))
+    exhibit = an_exhibit(turn=a_turn(1, passages=passages))
+    async with OpenAIServer() as server, at(server) as model:
+        [score] = await ModelJudging([rubric("fluency")], frame(), model("judge"), seed=1, alone=True)(
+            exhibit, ()
+        )
+
+    assert score.detail["passages_left_out"] == 3
+    assert score.reason.endswith("（長いため、資料3件は見ずに採点）")
+
+
+def test_the_teams_lists_are_read_line_by_line(tmp_path: Any) -> None:
+    """Shift_JIS as Excel saves it, comments and empty lines left out; a missing file names its option."""
+    path = tmp_path / "contacts.txt"
+    path.write_bytes("# 窓口\n0120-000-111\n\n平日9時～18時\n".encode("cp932"))
+
+    assert lines_of_list(str(path), "--contacts") == ("0120-000-111", "平日9時～18時")
+    assert lines_of_list(None, "--contacts") == ()
+    with pytest.raises(InputError, match=r"^--ng-words: .*nothing.txt"):
+        lines_of_list(str(tmp_path / "nothing.txt"), "--ng-words")
+
+
+def test_the_settings_bound_the_votes() -> None:
+    """Nine are enough."""
+    with pytest.raises(ValueError, match="votes"):
+        Settings(votes=10)
+
+
+async def test_a_function_that_asks_a_model_may_fail() -> None:
+    """What `fill` raises is the judge's failure."""
+
+    async def asks(exhibit: Exhibit, fill: Any) -> Score:
+        raise ModelFailure("timeout", "no reply within 60 s")
+
+    judging = FunctionJudging("mine", asks, {"fill": None}, frame(), "r")
+    [score] = await Panel([judging]).grade(an_exhibit())
+
+    assert (score.state, score.detail["kind"]) == ("failed", "timeout")

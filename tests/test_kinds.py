@@ -1,0 +1,140 @@
+"""The fields of a judge's reply: what is read as what, and how lists of findings become a grade."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simulator import kinds, replies
+from simulator.errors import MalformedReply
+from simulator.kinds import KINDS, Claim, Statement, Usefulness
+from simulator.types import Answer, Exhibit, Passage
+from tests.playing import a_turn, an_exhibit
+
+
+def read(kind: str, value: Any) -> Any:
+    """What a reply with this value in one field of that kind is read as."""
+    form = replies.form("mine", {"it": KINDS[kind].type})
+    return replies.read(json.dumps({"it": value}, ensure_ascii=False), form).it  # type: ignore[attr-defined]
+
+
+def retrieved(*ids: str) -> Exhibit:
+    """A turn with these passages."""
+    passages = tuple(Passage(id=key, text="…") for key in ids)
+    return an_exhibit(turn=a_turn(1).model_copy(update={"answer": Answer(text="はい。", passages=passages)}))
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "expected"),
+    [
+        ("binary", True, 1),
+        ("binary", "no", 0),
+        ("binary", "はい", 1),
+        ("binary", "誤", 0),
+        ("binary", "１", 1),
+        ("binary", 0.0, 0),
+        ("share", "0.8", 0.8),
+        ("share", "８０％", 0.8),
+        ("share", 1, 1.0),
+        ("feeling", "+1", 1),
+        ("feeling", "−2", -2),
+        ("feeling", 0.0, 0),
+        ("claims", [], []),
+    ],
+)
+def test_what_models_write_is_read(kind: str, value: Any, expected: Any) -> None:
+    """Words, full-width digits, signs and per cent are as good as the plain number."""
+    assert read(kind, value) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("binary", 2),
+        ("binary", "maybe"),
+        ("binary", 0.5),
+        ("share", 1.2),
+        ("share", "高い"),
+        ("share", True),
+        ("feeling", 3),
+        ("feeling", 0.5),
+        ("usefulness", []),
+        ("statements", []),
+        ("claims", [{"claim": "月額980円", "passage": "p1", "verdict": "perhaps"}]),
+        ("claims", [{"claim": "月額980円", "verdict": "supported"}]),
+    ],
+)
+def test_what_is_off_the_scale_is_not_guessed(kind: str, value: Any) -> None:
+    """A value outside the scale, an unknown verdict and an empty list where something must stand fail."""
+    with pytest.raises(MalformedReply):
+        read(kind, value)
+
+
+def test_passage_ids_are_read_as_models_write_them() -> None:
+    """Brackets, numbers and null stand for the id, or for none."""
+    claims = [
+        {"claim": "a", "passage": "[p1]", "verdict": "Supported"},
+        {"claim": "b", "passage": 3, "verdict": "not found"},
+        {"claim": "c", "passage": None, "verdict": "NOT_FOUND"},
+    ]
+
+    assert [(c.passage, c.verdict) for c in read("claims", claims)] == [
+        ("p1", "supported"), ("3", "not_found"), ("", "not_found"),
+    ]  # fmt: skip
+
+
+def test_a_claim_counts_when_it_is_supported() -> None:
+    """Two of three claims are two thirds; a contradiction is graver than silence; no claims are a whole."""
+    claims = [
+        Claim(claim=verdict, passage="", verdict=verdict)  # type: ignore[arg-type]
+        for verdict in ("supported", "supported", "not_found")
+    ]
+    contradicted = Claim(claim="x", passage="p", verdict="contradicted")
+
+    assert kinds.supported_share(claims) == pytest.approx(2 / 3)
+    assert kinds.gravest_claim(claims) == "moderate"
+    assert kinds.gravest_claim([*claims, contradicted]) == "major"
+    assert (kinds.supported_share([]), kinds.gravest_claim([])) == (1.0, None)
+
+
+def test_average_precision_goes_by_the_retrievers_order() -> None:
+    """Useful at ranks 1 and 3 is (1/1 + 2/3) / 2, however the judge orders its list; unnamed is useless."""
+    told = [Usefulness(id="c", useful=1), Usefulness(id="a", useful=1), Usefulness(id="zz", useful=1)]
+
+    assert kinds.average_precision(told, retrieved("a", "b", "c")) == pytest.approx((1 + 2 / 3) / 2)
+    assert kinds.average_precision([Usefulness(id="a", useful=0)], retrieved("a")) == 0
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=12))
+def test_average_precision_is_a_share_and_best_in_front(hits: list[bool]) -> None:
+    """It stays within 0..1, and sorting the useful passages to the front gives 1 unless there are none."""
+    ids = [str(n) for n in range(len(hits))]
+    told = [Usefulness(id=key, useful=int(hit)) for key, hit in zip(ids, hits, strict=True)]
+    front = sorted(ids, key=lambda key: not hits[int(key)])
+
+    assert 0 <= kinds.average_precision(told, retrieved(*ids)) <= 1
+    assert kinds.average_precision(told, retrieved(*front)) == (1 if any(hits) else 0)
+
+
+def test_recall_is_the_share_of_statements_found() -> None:
+    """One of two."""
+    told = [Statement(text="a", passage="p", found=1), Statement(text="b", passage="", found=0)]
+
+    assert kinds.found_share(told) == 0.5
+
+
+@pytest.mark.parametrize(("raw", "scale", "share"), [(4, (1, 5), 0.8), (0, (0, 1), 0), (1, (-2, 2), 0.75)])
+def test_every_scale_becomes_a_share(raw: float, scale: tuple[float, float], share: float) -> None:
+    """Grades by fifths, so that 1 is .2; other scales from end to end."""
+    assert kinds.share_of(raw, scale) == share
+
+
+def test_the_form_shows_what_belongs_in_a_list() -> None:
+    """A list of findings is shown with one item, its numbers without quotes."""
+    meaning = {"id": "code", "useful": "1 or 0"}
+
+    assert kinds.skeleton({"passages": ("usefulness", meaning)}) == (
+        '{\n  "passages": [{"id": "<code>", "useful": <1 or 0>}, ...]\n}'
+    )
