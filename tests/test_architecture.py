@@ -15,10 +15,13 @@ LAYERS = (
     (
         "llm", "cache", "prompts", "store", "cases", "knowledge", "files", "replies", "limits", "spending",
         "endpoints", "providers", "user_code", "lexical", "counting", "verbatim",
-        "mistypings", "typing_variation",
+        "mistypings", "typing_variation", "schema", "kinds", "votes", "metrics", "specifics",
     ),
-    ("conversation", "users", "judging", "find", "guard", "rubrics", "offline", "opening", "scripts"),
-    ("plan", "stage", "experiment", "forecast", "analysis", "reports"),
+    (
+        "conversation", "users", "judging", "find", "guard", "rubrics", "offline", "opening", "scripts",
+        "models", "grading",
+    ),
+    ("plan", "stage", "experiment", "regrading", "forecast", "calibration", "probes", "analysis", "reports"),
     ("commands",),
 )  # fmt: skip
 # Heavy libraries, and the only places that may import them.

@@ -19,17 +19,20 @@ SINKS = ("json",)
 DONE, MISSED, INCOMPLETE = 0, 1, 3
 
 
-def publish(path: Path, settings: Settings, stopped: str | None = None) -> int:
-    """Paints everything that was asked for, and gives the exit code; `stopped` says why a run broke off."""
+def publish(path: Path, settings: Settings, stopped: str | None = None, go_on: str = "--resume {run}") -> int:
+    """Paints everything that was asked for, and gives the exit code.
+
+    `stopped` says why a run broke off, and `go_on` by which options of the program it is finished.
+    """
     if stopped is None:
         return _exit_code(_show(path, settings))
     with contextlib.suppress(RunFileError):  # the disk is full: that it stopped says it all
         _show(path, settings)
-    say_stopped(path, stopped)
+    say_stopped(path, stopped, go_on)
     return INCOMPLETE
 
 
-def say_stopped(path: Path, why: str) -> None:
+def say_stopped(path: Path, why: str, go_on: str = "--resume {run}") -> None:
     """One line on stderr: why a run broke off, and how to finish it."""
     from simulator.reports.words import plain
 
@@ -37,7 +40,8 @@ def say_stopped(path: Path, why: str) -> None:
     run = folder.name if folder == Path(Settings().runs, folder.name) else str(folder)
     because = " ".join(plain(why).split())
     stop = "" if because.endswith((".", "?")) else "."
-    sys.stderr.write(f"error: {because}{stop} Finish it with: python run.py --resume {shlex.quote(run)}\n")
+    how = go_on.format(run=shlex.quote(run))
+    sys.stderr.write(f"error: {because}{stop} Finish it with: python run.py {how}\n")
 
 
 def _show(path: Path, settings: Settings) -> Gate:

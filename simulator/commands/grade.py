@@ -1,0 +1,105 @@
+"""`grade RUN`: more judges on a finished run, without another word of dialogue."""
+
+import asyncio
+import contextlib
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from simulator.commands.options import takes
+from simulator.settings import Settings, from_run, load
+
+if TYPE_CHECKING:
+    from simulator.store import RunFile
+
+Run = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN",
+        help="A run: id, start of an id, latest, or path. [default: latest]",
+        show_default=False,
+    ),
+]
+Again = Annotated[
+    bool, typer.Option("--again", help="Also where a judge has graded already: its grades are replaced.")
+]
+# What belongs to today's grading; everything else stays as the run was held.
+OPTIONS = (
+    "judges", "judging", "votes", "panel", "guidelines", "contacts", "ng_words", "target", "offline",
+    "judge_model", "embed_model", "judge_temperature", "cache", "budget", "calls", "timeout", "to", "runs",
+    "json_output",
+)  # fmt: skip
+
+
+@takes(*OPTIONS)
+def command(flags: dict[str, Any], run: Run = "latest", again: Again = False) -> int:
+    """Grade a finished run by more judges: no dialogue, only grades.
+
+    python run.py grade latest --judges claims,facts
+    """
+    from simulator.commands.publish import check_sinks, publish
+    from simulator.store import RunFile, find_run
+
+    shown = load(flags)
+    check_sinks(shown.to)
+    path = find_run(run, Path(shown.runs))
+    with contextlib.closing(RunFile.reopen(path)) as file:
+        settings = _settings(file, flags, shown)
+        stopped = _grade(file, settings, again=again)
+    go_on = f"grade {{run}} --judges {','.join(settings.judges)}"
+    return publish(path, settings.model_copy(update={"judges": _all_judges(path, settings)}), stopped, go_on)
+
+
+def _settings(file: "RunFile", flags: dict[str, Any], shown: Settings) -> Settings:
+    """The run's own settings, with what was given for this grading."""
+    given = {name: getattr(shown, name) for name in OPTIONS if flags[name] not in (None, False, [], ())}
+    today = {"to": shown.to, "json_output": shown.json_output, "runs": shown.runs, "offline": shown.offline}
+    return from_run({**file.results().run.settings, **given, **today})
+
+
+def _grade(file: "RunFile", settings: Settings, *, again: bool) -> str | None:
+    from simulator.cache import ResponseCache
+    from simulator.endpoints import endpoints
+    from simulator.grading import Grading
+    from simulator.llm import Connections
+    from simulator.models import Models
+    from simulator.regrading import grade, held_turns
+    from simulator.spending import Ledger
+
+    results = file.results()
+    turns, done = held_turns(results.conversations), [0]
+    ledger = Ledger(results.spending, settings.budget)
+    ledger.record = file.called
+    connections = Connections(
+        calls=settings.calls, timeout=settings.timeout, cache=ResponseCache(settings.cache)
+    )
+    grading = Grading(settings, Models(endpoints(settings), connections, ledger))
+    sys.stderr.write(f"Grading {turns} turns by {', '.join(grading.names)}.\n")
+
+    def told(*_: object) -> None:
+        done[0] += 1
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r{done[0]}/{turns} turns graded" + ("\n" if done[0] == turns else ""))
+
+    async def graded() -> str | None:
+        try:
+            return await grade(file, grading, told, again=again)
+        finally:
+            await connections.close()
+
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            return asyncio.run(graded())
+    except KeyboardInterrupt:
+        return "interrupted"
+
+
+def _all_judges(path: Path, settings: Settings) -> tuple[str, ...]:
+    """The judges the run was held with come first, in their order."""
+    from simulator.store import read_run
+
+    held = read_run(path).run.settings.get("judges")
+    before = tuple(map(str, held)) if isinstance(held, list) else ()
+    return tuple(dict.fromkeys((*before, *settings.judges)))

@@ -1,0 +1,78 @@
+"""`grade RUN`: more judges on a finished run, from the command line."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.commands.app import main
+from simulator.store import find_run, read_run
+from simulator.types import Results
+from tests.servers.openai import serve
+
+HELD = ("--offline", "--persona", "calm", "--limit", "3", "--turns", "2", "--judges", "turn,fluency")
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Results:
+    """A finished run."""
+    assert main(HELD) == 0
+    capsys.readouterr()
+    return now()
+
+
+def now() -> Results:
+    """The newest run."""
+    return read_run(find_run("latest", Path("runs")))
+
+
+def judges(results: Results) -> set[str]:
+    """Who has graded."""
+    return {score.judge for score in results.scores}
+
+
+def test_a_run_is_graded_by_more_judges(run: Results, capsys: pytest.CaptureFixture[str]) -> None:
+    """Not a word of dialogue is added, earlier grades stay, and the report has both."""
+    assert main(("grade", "latest", "--offline", "--judges", "groundedness,cosine", "--json")) == 0
+    after, shown = now(), json.loads(capsys.readouterr().out)
+
+    assert judges(after) == {"turn", "fluency", "groundedness", "cosine"}
+    assert after.conversations == run.conversations
+    assert [s for s in after.scores if s.judge in judges(run)] == list(run.scores)
+    assert list(shown["judges"]) == ["turn", "fluency", "groundedness", "cosine"]
+    assert shown["judges"]["groundedness"]["planned"] == shown["turns"]
+
+
+def test_what_is_graded_is_not_paid_again(run: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A judge that has graded is asked only where it failed; `--again` asks it for every turn."""
+    turns = sum(len(talk.turns) for talk in run.conversations)
+    with serve() as server:
+        monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
+        assert main(("grade", "latest", "--judges", "turn", "--cache", "off")) == 0
+        assert server.requests == []
+        assert main(("grade", "latest", "--judges", "turn", "--cache", "off", "--again")) == 0
+        assert len(server.requests) == turns
+        assert now().spending["judge"].calls == turns
+
+
+def test_a_run_without_turns_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And a run that does not exist, in one line each."""
+    assert main(("grade", "nothing")) == 2
+    assert "nothing" in capsys.readouterr().err
+
+
+def test_a_refused_key_stops_at_once(
+    run: Results, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 3; the grades there were are still there."""
+    with serve(key="right") as server:
+        monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
+        monkeypatch.setenv("REHEARSAL_JUDGE_KEY", "wrong")
+        assert main(("grade", "latest", "--judges", "claims")) == 3
+    said: Any = capsys.readouterr().err
+
+    assert said.count("error: ") == 1
+    assert "REHEARSAL_JUDGE_KEY" in said
+    assert "python run.py grade 2" in said
+    assert now().scores == run.scores
