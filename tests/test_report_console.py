@@ -53,7 +53,7 @@ def test_more_judges_than_fit_make_a_second_table() -> None:
     heads = [line for line in out.getvalue().splitlines() if line.startswith("Customer ")]
 
     assert len(heads) == 2
-    assert heads[1].split() == ["Customer", "Claims", "ROUGE-L", "METEOR", "llm_correctness"]
+    assert heads[1].split() == ["Customer", "Claims", "ROUGE-L", "METEOR", "LLM", "correctness"]
 
 
 def test_stand_ins_are_named() -> None:

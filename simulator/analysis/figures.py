@@ -1,5 +1,6 @@
 """The figures of a run, as frozen values: what `summarise` gives and every report shows."""
 
+from simulator.analysis.panel import PanelAgreement, VoteAgreement
 from simulator.analysis.red import Mark
 from simulator.types import Language, RedRules, Spending, Status, Value
 
@@ -121,6 +122,8 @@ class Summary(Value):
     red_second: int
     reddest: tuple[RedTurn, ...]
     bot_failures: dict[str, int]
+    panel: tuple[PanelAgreement, ...] = ()
+    votes: tuple[VoteAgreement, ...] = ()
     simulator: SimulatorSummary
     spending: dict[str, Spending]
     cost_usd: float | None

@@ -23,6 +23,7 @@ from simulator.analysis.figures import (
 )
 from simulator.analysis.gate import Gate
 from simulator.analysis.intervals import bootstrap_interval, clustered_stderr
+from simulator.analysis.panel import side_by_side, votes
 from simulator.analysis.red import KINDS, RANK, Mark, is_unanswered, primary_judge, red_marks, worst
 from simulator.types import (
     Conversation,
@@ -61,11 +62,8 @@ class _Spoken:
 
 
 def summarise(results: Results, *, rules: RedRules, judges: tuple[str, ...], seed: int) -> Summary:
-    """The summary of a run as far as it has come; `judges` in the order in which they were named.
-
-    Judges that graded the run later, and the panel's further models, follow by name.
-    """
-    names = (*judges, *sorted({score.judge for score in results.scores} - set(judges)))
+    """The summary of a run as far as it has come; `judges` in the order in which they were named."""
+    names = judges or tuple(sorted({score.judge for score in results.scores}))
     primary = primary_judge(names)
     spoken = _spoken(results, rules, primary)
     started = [c for c in results.conversations if c.turns or c.ended]
@@ -97,11 +95,18 @@ def summarise(results: Results, *, rules: RedRules, judges: tuple[str, ...], see
         red_second=sum(all(m.kind not in KINDS[:2] for m in s.marks) for s in red),
         reddest=tuple(_red_turn(s) for s in red),
         bot_failures=dict(Counter(s.failure for s in spoken if s.failure)),
+        panel=side_by_side(results.scores),
+        votes=votes(results.scores),
         simulator=_simulator(started),
         spending=results.spending,
         cost_usd=_cost(results.spending.values()),
         seconds=results.run.seconds,
     )
+
+
+def everyone_who_graded(results: Results, named: tuple[str, ...]) -> tuple[str, ...]:
+    """The judges that were named; those that graded the run later and the panel's models follow by name."""
+    return (*named, *sorted({score.judge for score in results.scores} - set(named)))
 
 
 def _spoken(results: Results, rules: RedRules, primary: str) -> list[_Spoken]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from simulator.analysis.gate import Gate, decide
-from simulator.analysis.summary import as_json, summarise
+from simulator.analysis.summary import as_json, everyone_who_graded, summarise
 from simulator.errors import RunFileError, UnknownName
 from simulator.settings import Settings
 from simulator.store import read_run
@@ -47,7 +47,8 @@ def say_stopped(path: Path, why: str, go_on: str = "--resume {run}") -> None:
 def _show(path: Path, settings: Settings) -> Gate:
     """Report files, summary and JSON."""
     results = read_run(path)
-    summary = summarise(results, rules=settings.red, judges=settings.judges, seed=settings.seed)
+    judges = everyone_who_graded(results, settings.judges)
+    summary = summarise(results, rules=settings.red, judges=judges, seed=settings.seed)
     gate = decide(summary, settings.target, settings.max_failed)
     shown = as_json(summary, gate, str(path))
     language = report_language(results)

@@ -65,6 +65,7 @@ def notes(summary: Summary, gate: Gate, words: Words) -> tuple[Note, ...]:
         *_conversations(summary, words),
         *(note for name, judge in summary.judges.items() for note in _judge(name, judge, words)),
         *_skipped(summary, words),
+        *_agreement(summary, words),
         *_played(summary, words),
     ]
     return tuple(sorted(found, key=lambda note: not note.alarm))
@@ -115,6 +116,25 @@ def _skipped(summary: Summary, words: Words) -> list[Note]:
         if judge.skipped
     ]
     return [Note(text=words("note.skipped", judges=words("comma").join(names)))] if names else []
+
+
+def _agreement(summary: Summary, words: Words) -> list[Note]:
+    """How far a judge agrees with itself, and with further models."""
+    found = [
+        Note(
+            text=words(
+                "note.votes", judge=words.name("judge", v.judge), votes=v.votes, n=v.n, disagreed=v.disagreed
+            ),
+            alarm=v.disagreed > v.n / 4,
+        )
+        for v in summary.votes
+    ]
+    for pair in summary.panel:
+        kappa = "–" if pair.kappa is None else f"{pair.kappa:.2f}"
+        figures = {"model": pair.model, "n": pair.n, "kappa": kappa, "shift": f"{100 * pair.shift:+.0f}"}
+        title = words.name("judge", pair.judge)
+        found.append(Note(text=words("note.panel", judge=title, **figures)))
+    return found
 
 
 def _played(summary: Summary, words: Words) -> list[Note]:

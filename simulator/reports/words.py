@@ -47,6 +47,9 @@ class Words:
 
     def name(self, group: str, name: str) -> str:
         """The title of an id in a group (persona, judge, ended, failure, rule, role, mark)."""
+        bare, beside, model = name.partition("@")
+        if beside and group == "judge":
+            return f"{self.name(group, bare)} ({plain(model)})"
         known = f"{group}.{name}"
         return plain(self._names.get(known) or self._texts.get(known) or name)
 
