@@ -1,0 +1,237 @@
+"""The keigo judge: what its findings, grades and reasons look like."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judges.keigo import findings, keigo
+from simulator.types import Answer, Case, Exhibit, Language, Turn
+
+
+def an_exhibit(
+    answer: str,
+    user: str = "送料はいくらですか",
+    *,
+    language: Language = "ja",
+    persona: str = "calm",
+    earlier: tuple[str, ...] = (),
+) -> Exhibit:
+    past = [Turn(index=n, user="？", answer=Answer(text=text)) for n, text in enumerate(earlier, start=1)]
+    turn = Turn(index=len(past) + 1, user=user, answer=Answer(text=answer))
+    case = Case(id="c", question=user or "？", language=language)
+    return Exhibit(conversation="calm/c#1", case=case, persona=persona, turn=turn, earlier=tuple(past))
+
+
+def kinds(exhibit: Exhibit, *ng_words: str) -> list[str]:
+    return [finding.kind for finding in findings(exhibit, ng_words)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "grade", "severity"),
+    [
+        ("送料は500円でございます。", 5, None),
+        ("送料は画面で見れます。", 4, "minor"),
+        ("送料は画面で見れます。お客様がおっしゃられた金額です。", 3, "minor"),
+        ("お客様が申された金額です。", 3, "moderate"),
+        ("お客様が申された金額です。どうぞ拝見してください。", 2, "moderate"),
+        ("送料は500円だ。離島は別料金である。", 1, "major"),
+        ("送料は500円です。それくらい自分で調べてください。", 1, "major"),
+    ],
+)
+def test_the_gravest_fault_and_the_number_make_the_grade(
+    answer: str, grade: int, severity: str | None
+) -> None:
+    """5 nothing, 4 a minor one, 3 several or a moderate one, 2 several of those, 1 rude or all plain."""
+    score = keigo(an_exhibit(answer))
+
+    assert (score.state, score.raw, score.value, score.severity) == ("scored", grade, grade / 5, severity)
+    assert score.scale == (1, 5)
+
+
+def test_a_finding_quotes_the_answer_and_proposes_better() -> None:
+    """The quote stands in the answer word for word; the reason is one line that names both."""
+    answer = "お世話になっております。\n資料をご覧になられましたら、お知らせください。"
+
+    score = keigo(an_exhibit(answer))
+
+    assert score.detail == {
+        "findings": [
+            {
+                "kind": "double_honorific",
+                "severity": "minor",
+                "quote": "資料をご覧になられましたら、お知ら",
+                "better": "ご覧になる",
+            }
+        ]
+    }
+    assert score.reason == "【軽】二重敬語「資料をご覧になられましたら、お知ら」→ ご覧になる。"
+
+
+def test_the_gravest_is_named_first_and_the_rest_is_counted() -> None:
+    """A reason names three; an English case has its reason in English."""
+    answer = "見れます。食べれます。了解です。お客様が申された件です。おっしゃられた件です。"
+
+    japanese = keigo(an_exhibit(answer)).reason
+    english = keigo(an_exhibit(answer, language="en")).reason
+
+    assert japanese.startswith("【中】尊敬語・謙譲語の取り違え「")
+    assert japanese.endswith("／ほか2件。")
+    assert english.startswith("[moderate] exalting and humble forms mixed up: ")
+    assert english.endswith("; and 2 more.")
+
+
+def test_quotations_are_somebody_elses_words() -> None:
+    """What stands in quotation marks, code or an address is not read, unless it is the whole answer."""
+    assert kinds(an_exhibit("画面に「ご確認してください」と出ます。『見れる。』も同じです。")) == []
+    assert kinds(an_exhibit("「画面はこちらから見れます。」")) == ["ra_dropping"]
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "# 料金は変わらない。",
+        "- 電源を切る。",
+        "1. 電源を切る。\n   そのまま1分待つ。",
+        "① 電源を切る。",
+        "| 項目 | 無料である。 |",
+        "> よろしく頼む。",
+        "※一部を除く。",
+        "理由：回線が混み合うため送れない。",
+        "**送料は変わらない**",
+    ],
+)
+def test_headings_lists_tables_and_notes_may_be_plain(block: str) -> None:
+    """Plain form is a fault of prose only."""
+    assert kinds(an_exhibit(f"次のとおりです。\n{block}\n以上です。")) == []
+
+
+def test_a_last_line_without_a_full_stop_is_prose_only_after_prose() -> None:
+    """Below labels and headings it is one of them."""
+    assert kinds(an_exhibit("次のとおりです。\n送料は変わらない")) == ["plain_form"]
+    assert kinds(an_exhibit("次のとおりです。\nご注意\n送料は変わらない")) == []
+
+
+def test_one_plain_sentence_among_polite_ones_is_moderate() -> None:
+    """The register broke once; an answer without one polite sentence is worse."""
+    (finding,) = findings(an_exhibit("送料は500円です。離島は別料金である。"))
+
+    assert (finding.kind, finding.severity, finding.quote) == (
+        "plain_form",
+        "moderate",
+        "離島は別料金である。",
+    )
+
+
+def test_a_complaint_wants_an_apology_or_a_softening_word() -> None:
+    """Its lack is a major fault and quotes nothing."""
+    user = "半日待ったのに来ない。ふざけないでください"
+
+    assert keigo(an_exhibit("明日お伺いします。", user)).raw == 2
+    assert keigo(an_exhibit("明日お伺いします。", user)).reason.startswith(
+        "【重大】お詫び・クッション言葉がない →"
+    )
+    assert kinds(an_exhibit("ご迷惑をおかけしました。明日お伺いします。", user)) == []
+    assert kinds(an_exhibit("お手数ですが、明日の在宅をお願いいたします。", user)) == []
+    assert kinds(an_exhibit("We come tomorrow.", "Your service is a joke!", language="en")) == [
+        "missing_apology"
+    ]
+
+
+def test_an_angry_persona_that_shouts_wants_a_word_too() -> None:
+    """Minor only; not when somebody apologised before, not for a calm question."""
+    shouted = an_exhibit("明日です。", "だから、いつなんですか！", persona="angry")
+    soothed = an_exhibit(
+        "明日です。", "だから、いつなんですか！", persona="angry", earlier=("申し訳ございません。",)
+    )
+
+    assert [(each.kind, each.severity) for each in findings(shouted)] == [("missing_apology", "minor")]
+    assert kinds(soothed) == []
+    assert kinds(an_exhibit("明日です。", "いつですか", persona="angry")) == []
+    assert kinds(an_exhibit("明日です。", "だから、いつなんですか！")) == []
+
+
+def test_a_refusal_is_blunt_only_to_the_one_who_asked() -> None:
+    """What refuses nothing that the customer spoke of is a plain statement."""
+    refusal = "現金での返金はできません。"
+
+    assert kinds(an_exhibit(refusal, "現金で返して")) == ["blunt_refusal"]
+    assert kinds(an_exhibit(f"恐れ入りますが、{refusal}", "現金で返して")) == []
+    assert kinds(an_exhibit(refusal, "おすすめは？")) == []
+    assert kinds(an_exhibit(refusal, "")) == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "line", "better"),
+    [
+        ("絶対に届きます。", "絶対 => 原則として", "原則として"),
+        ("ｻﾎﾟｰﾄﾃﾞｽｸへどうぞ。", "サポートデスク", "使わない"),
+        ("サポートデスクへどうぞ。", "ｻﾎﾟｰﾄﾃﾞｽｸ＝＞お客様窓口", "お客様窓口"),
+        ("Ｆｒｅｅ です。", "free => 無料", "無料"),
+    ],
+)
+def test_words_of_the_list_are_major(answer: str, line: str, better: str) -> None:
+    """Half and full width, upper and lower case are the same; the list may say what to write instead."""
+    (finding,) = findings(an_exhibit(answer), (line,))
+
+    assert (finding.kind, finding.severity, finding.better) == ("ng_word", "major", better)
+    assert finding.quote in answer
+    assert keigo(an_exhibit(answer), (line,)).raw == 2
+
+
+def test_a_latin_word_of_the_list_is_a_whole_word() -> None:
+    """`no` is not in know; an empty line is no word."""
+    english = an_exhibit("We know. It is in stock.", "Is it?", language="en")
+
+    assert kinds(english, "no", "stock", "", " => x") == ["ng_word"]
+
+
+def test_an_english_answer_is_read_for_rudeness_only() -> None:
+    """Whatever the language of the case."""
+    assert kinds(an_exhibit("That is your own fault.", language="en")) == ["rude"]
+    assert kinds(an_exhibit("Please restart it. It will work.")) == []
+
+
+def test_many_orders_in_a_row_are_one_fault() -> None:
+    """Three …てください may follow each other; a fourth commands."""
+    order = "設定を開いてください。"
+
+    assert kinds(an_exhibit(order * 3)) == []
+    assert kinds(an_exhibit(order * 9)) == ["commanding"]
+
+
+@given(st.text(), st.text(), st.lists(st.text(max_size=5), max_size=3))
+def test_no_text_breaks_it(answer: str, user: str, ng_words: list[str]) -> None:
+    """Quotes stand in the answer whatever it holds."""
+    score = keigo(an_exhibit(answer, user, persona="angry"), tuple(ng_words))
+
+    assert 1 <= (score.raw or 0) <= 5
+    assert "\n" not in score.reason
+    for finding in findings(an_exhibit(answer, user), tuple(ng_words)):
+        assert finding.quote in answer
+
+
+@given(
+    st.text(
+        "はお客様弊社がご覧拝見になられさせていただきますだる。！？「」（）#-1.|\n ください!", max_size=80
+    )
+)
+def test_no_japanese_breaks_it(answer: str) -> None:
+    """Neither does what its patterns are made of."""
+    for finding in findings(an_exhibit(answer, answer), ("お",)):
+        assert finding.quote in answer
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["あ", "です", "る。", "「", "(", "`", "お", "見", "させていただ", "弊社の者が", "a@", "very ", "ます\n"],
+)
+def test_long_answers_are_read_in_time(unit: str) -> None:
+    """100 kB of one thing, as an endless model writes it, take a second or so."""
+    text = unit * (100_000 // len(unit.encode()))
+    began = time.process_time()
+
+    findings(an_exhibit(text, text), ("です",))
+
+    assert time.process_time() - began < 5
