@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from simulator.knowledge import read_knowledge
     from simulator.lexical import is_handover
     from simulator.prompts import Texts
+    from simulator.specifics import Specific, located, specifics_of
     from simulator.types import (
         Answer,
         Case,
@@ -47,11 +48,14 @@ _HOME = {
     "Usage": "types",
     "InputError": "errors",
     "Texts": "prompts",
+    "Specific": "specifics",
     "is_handover": "lexical",
+    "located": "specifics",
     "metrics": "metrics",
     "read_knowledge": "knowledge",
     "module_of_file": "user_code",
     "search_first": "user_code",
+    "specifics_of": "specifics",
     "RagFailure": "errors",
 }
 
@@ -69,15 +73,18 @@ __all__ = [
     "Rag",
     "RagFailure",
     "Score",
+    "Specific",
     "Texts",
     "Turn",
     "Usage",
     "__version__",
     "is_handover",
+    "located",
     "metrics",
     "module_of_file",
     "read_knowledge",
     "search_first",
+    "specifics_of",
 ]
 
 

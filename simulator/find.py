@@ -63,6 +63,11 @@ def form(name: str) -> Form:
     return Form(Path(name) if _is_path(name) else JUDGES / f"_{name}.toml")
 
 
+def judge_files(name: str) -> list[Path]:
+    """What a function judge of the shelf is made of: its module, and what begins with its name."""
+    return [path for path in (JUDGES / f"{name}.py", *sorted(JUDGES.glob(f"_{name}*.*"))) if path.is_file()]
+
+
 def form_names() -> list[str]:
     """The forms on the shelf that belong to a function judge of the same name."""
     return [name for name in _function_modules(JUDGES, "fill: Fill") if (JUDGES / f"_{name}.toml").is_file()]

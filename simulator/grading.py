@@ -12,6 +12,7 @@ from simulator.files.text import read_text
 from simulator.judging import Filling, FunctionJudging, Judging, ModelJudging, Panel, StandInJudging
 from simulator.limits import GRADING
 from simulator.llm import Model
+from simulator.metrics import tokenizer
 from simulator.models import Models
 from simulator.offline import STAND_INS, LexicalJudge, hash_embed
 from simulator.prompts import fingerprint
@@ -33,6 +34,7 @@ class Grading:
             "contacts": lines_of_list(settings.contacts, "--contacts"),
             "ng_words": lines_of_list(settings.ng_words, "--ng-words"),
         }
+        tokenizer(settings.tokenizer)  # an unknown or missing one is told before anything is paid
         self.panelists = panelists(settings)
         self.panel = Panel(self._judgings())
 
@@ -82,7 +84,12 @@ class Grading:
 
     def _by_function(self, model: Model | None) -> list[Judging]:
         fill = Filling(functools.cache(find.form), self.frame, model, self.settings.seed) if model else None
-        given = {"embed": self._embed(), "fill": fill, **self.lists}
+        given = {
+            "embed": self._embed(),
+            "fill": fill,
+            "tokenizer": self.settings.tokenizer,
+            **self.lists,
+        }
         return [
             FunctionJudging(name, judge, given, self.frame, self._function_rubric(name, model))
             for name, judge in self.judges.items()
@@ -94,14 +101,13 @@ class Grading:
         return model.embed if model else _embed_lexically
 
     def _function_rubric(self, name: str, model: Model | None) -> str:
-        """Stands for the version, the models it may ask, the team's lists, and its texts."""
-        form = find.JUDGES / f"_{name}.toml"
-        own = form.read_text(encoding="utf-8") if form.is_file() else ""
+        """Stands for the version, the models it may ask, the team's lists, and its own files."""
+        own = [path.read_text(encoding="utf-8") for path in find.judge_files(name)]
         grading = model.endpoint.model if model else LEXICAL
         endpoint = self.models.endpoints["embed"]
         embed = endpoint.model if endpoint else LEXICAL
         lists = [line for lines in self.lists.values() for line in lines]
-        return fingerprint(name, __version__, embed, grading, own, *lists)
+        return fingerprint(name, __version__, embed, grading, self.settings.tokenizer, *own, *lists)
 
 
 def lines_of_list(name: str | None, option: str) -> tuple[str, ...]:

@@ -67,6 +67,9 @@ class Settings(BaseModel):
     ng_words: str | None = Field(
         None, description="Words your desk must not say, one a line: bad => better (judge keigo)."
     )
+    tokenizer: str = Field(
+        "cjk-char", description="Words of ROUGE-L, METEOR and F1: cjk-char, mecab (extra ja), blank ..."
+    )
     guidelines: str | None = Field(
         None, description="Your desk's rules of behaviour (text or TOML) for the judges."
     )

@@ -20,7 +20,7 @@ PANELS = {
     ),
     "The customer": ("voice_opening", "typos", "script", "replay"),
     "Grading": (
-        "judges", "judging", "votes", "panel", "guidelines", "contacts", "ng_words", "target", "max_failed",
+        "judges", "judging", "votes", "panel", "guidelines", "contacts", "ng_words", "tokenizer", "target", "max_failed",
     ),
     "Models": (
         "offline", "user_model", "judge_model", "embed_model", "demo_model",

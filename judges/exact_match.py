@@ -1,0 +1,15 @@
+"""Exact match: whether the answer is a reference, word for word."""
+
+from judges._text_metrics import graded
+from simulator import Exhibit, Score, metrics
+
+SCALE = (0, 1)
+
+
+def exact_match(exhibit: Exhibit, references: tuple[str, ...] = ()) -> Score:
+    """1 when the answer is one of the references, else 0.
+
+    Width (NFKC), case, surrounding punctuation and the commas of thousands make no difference:
+    「１，０００円。」 is 1000円.
+    """
+    return graded("exact_match", exhibit, references, metrics.exact_match)

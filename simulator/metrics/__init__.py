@@ -1,0 +1,19 @@
+"""Text metrics, right in Japanese and in English: pure functions, each naming what it was computed with.
+
+`rouge_l("富士山です", ["富士山です。"]).value` is 1.0. What they are built of stands in the modules beside.
+"""
+
+from simulator.metrics.measures import Measured, chrf, contains, exact_match, meteor, rouge_l, token_f1
+from simulator.metrics.tokens import Tokenizer, tokenizer
+
+__all__ = [
+    "Measured",
+    "Tokenizer",
+    "chrf",
+    "contains",
+    "exact_match",
+    "meteor",
+    "rouge_l",
+    "token_f1",
+    "tokenizer",
+]

@@ -1,0 +1,46 @@
+"""Texts as they are compared: what does not change an answer is taken away."""
+
+import re
+import unicodedata
+
+from simulator.counting.segments import CJK
+
+# How answers are compared word for word, and the version of these rules.
+PLAIN = "nfkc-1"
+
+_GROUPING = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_SPACE = re.compile(r"\s+")
+# Beside kana or kanji a space has no meaning.
+_IDLE_SPACE = re.compile(rf"(?<=[{CJK}]) | (?=[{CJK}])")
+_AROUND = " ,;:!?。、・…‥'\"`*_~()[]{}<>「」『』【】《》〈〉〔〕“”‘«».–—-"
+# Before a number the point and the minus belong to it.
+_OPENING = re.compile(rf"(?:[{re.escape(_AROUND.rstrip('.–—-'))}]|[.–—-](?!\d))+")
+_ALIKE = str.maketrans({"\u2010": "-", "\u2212": "-", "\u2019": "'", "\u301c": "~"})
+_ARTICLE = re.compile(r"\b(a|an|the)\b")
+_ASCII_PUNCTUATION = str.maketrans("", "", "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
+
+
+def folded(text: str) -> str:
+    """NFKC and without case; numbers without the commas of thousands: １，０００ is 1000.
+
+    Of the hyphens, minus signs, apostrophes and wave dashes that look alike, one each is left.
+    """
+    plain = unicodedata.normalize("NFKC", text).casefold().translate(_ALIKE)
+    return _GROUPING.sub("", plain) if "," in plain else plain
+
+
+def plain_form(text: str) -> str:
+    """Folded, without surrounding punctuation, quotes, brackets and Markdown, and with no idle space.
+
+    The sign and the point of a number stay (-5, .5), and so do signs that carry meaning (C#, C++, 5%, ¥).
+    A text of nothing but punctuation is left as it is.
+    """
+    whole = _SPACE.sub(" ", folded(text)).strip()
+    opening = _OPENING.match(whole)
+    content = whole[opening.end() if opening else 0 :].rstrip(_AROUND)
+    return _IDLE_SPACE.sub("", content or whole)
+
+
+def squad_form(text: str) -> str:
+    """Lower case without ASCII punctuation and English articles, as in SQuAD (Rajpurkar et al., 2016)."""
+    return " ".join(_ARTICLE.sub(" ", text.lower().translate(_ASCII_PUNCTUATION)).split())

@@ -1,0 +1,106 @@
+"""The judges that compare texts: exact_match, contains, token_f1, rouge_l, meteor, chrf."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from simulator import find
+from simulator.prompts import check_languages, read_toml
+from simulator.types import Answer, Case, Exhibit, Language, Score, Turn
+
+NAMES = ("exact_match", "contains", "token_f1", "rouge_l", "meteor", "chrf")
+COUNTED = {"turn", "matched", "answer", "reference", "chunks", "precision", "recall"}
+
+
+def an_exhibit(
+    *references: str, answer: str = "富士山です。", turn: int = 1, language: Language = "ja"
+) -> Exhibit:
+    case = Case(
+        id="c", question="日本一高い山は？", language=language, references=(references,) if references else ()
+    )
+    return Exhibit(
+        conversation="calm/c#1",
+        case=case,
+        persona="calm",
+        turn=Turn(index=turn, user="日本一高い山は？", answer=Answer(text=answer)),
+    )
+
+
+def judge(name: str) -> Callable[..., Score]:
+    found = find.judge(name)
+    assert callable(found)
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_right_answer_is_scored_with_what_was_counted(name: str) -> None:
+    """On a scale of 0 to 1; the detail names tokenizer, variant and the reference that counted."""
+    score = judge(name)(an_exhibit("桜島です。", "富士山です。"))
+
+    assert (score.judge, score.state, score.scale) == (name, "scored", (0, 1))
+    assert score.value == score.raw
+    assert score.value == pytest.approx(0.996 if name == "meteor" else 1)
+    assert set(score.detail) == {"precision", "recall", "f", "tokenizer", "variant", "reference"}
+    assert score.detail["reference"] == "富士山です。"
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("exhibit", [an_exhibit(), an_exhibit("富士山", turn=2), an_exhibit(" ")])
+def test_a_turn_without_a_reference_is_skipped(name: str, exhibit: Exhibit) -> None:
+    """Also when only another turn has one."""
+    score = judge(name)(exhibit)
+
+    assert (score.state, score.value, score.raw, score.detail) == ("skipped", None, None, {})
+    assert score.reason == f"ターン{exhibit.turn.index}の正解例がありません"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_references_may_be_handed_in(name: str) -> None:
+    """As the engine does by parameter name."""
+    score = judge(name)(an_exhibit("桜島"), references=("富士山です。",))
+
+    assert (score.value or 0) > 0.9
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_wrong_answer_has_little(name: str) -> None:
+    """Nothing in common is 0, and it is scored."""
+    score = judge(name)(an_exhibit("Oslo", answer="はい"))
+
+    assert (score.state, score.value) == ("scored", 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "language", "reason"),
+    [
+        ("exact_match", "ja", "正解例と一致しない"),
+        ("contains", "ja", "回答に正解例がそのまま含まれる"),
+        ("token_f1", "ja", "順序を問わず一致した字・語：3（回答5、正解例3）"),
+        ("rouge_l", "ja", "正解例と同じ順に並ぶ字・語：3（回答5、正解例3）"),
+        ("meteor", "ja", "正解例と対応する字・語：3（回答5、正解例3）、続きの数：1"),
+        ("chrf", "ja", "1〜6文字の並びの一致：適合率0.38、再現率1.00"),
+        ("rouge_l", "en", "3 tokens in the order of the reference (answer 5, reference 3)"),
+        ("meteor", "en", "3 tokens paired with the reference (answer 5, reference 3), pieces: 1"),
+    ],
+)
+def test_the_reason_says_what_was_counted(name: str, language: Language, reason: str) -> None:
+    """One line in the language of the case."""
+    assert judge(name)(an_exhibit("富士山", language=language)).reason == reason
+
+
+@pytest.mark.parametrize("name", ["token_f1", "rouge_l", "meteor"])
+def test_another_tokenizer_may_be_asked_for(name: str) -> None:
+    """By name; the result says which."""
+    score = judge(name)(an_exhibit("富士山です。"), tokenizer="blank")
+
+    assert score.detail["tokenizer"] == "blank-1"
+
+
+def test_the_reasons_are_there_in_both_languages() -> None:
+    """With the same variables."""
+    path = Path(find.JUDGES / "_text_metrics.toml")
+    tables = read_toml(path)
+
+    check_languages(path, tables, dict.fromkeys(tables["ja"], COUNTED))
+    assert set(tables["ja"]) == set(tables["en"])

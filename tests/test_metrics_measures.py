@@ -1,0 +1,154 @@
+"""The measures of an answer against its references, as judges use them."""
+
+import unicodedata
+from collections.abc import Callable, Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simulator import metrics
+from simulator.metrics import Measured, chrf, contains, exact_match, meteor, rouge_l, token_f1
+from simulator.metrics.meteor import STAGES, by_synonyms
+from simulator.metrics.rouge import lcs_overlap
+from simulator.metrics.tokens import ascii_words
+
+ALL = (exact_match, contains, token_f1, rouge_l, meteor, chrf)
+Measure = Callable[[str, Sequence[str]], Measured]
+EVERY = pytest.mark.parametrize("measure", ALL, ids=lambda measure: measure.__name__)
+# Two lines of the article this program grew from.
+CURL = "curl -X GET http://example.com/data", "curl -X http://example.com/data"
+LETTERS = st.text(st.sampled_from("富士山はＡａ 1，0。ｶﾞー々-."), max_size=40)
+
+
+@EVERY
+@settings(deadline=None)
+@given(one=LETTERS, other=LETTERS)
+def test_values_lie_between_zero_and_one_whatever_the_width(measure: Measure, one: str, other: str) -> None:
+    """A text and its NFKC form have the same value."""
+    found = measure(one, [other])
+
+    assert 0 <= found.value <= 1
+    assert measure(unicodedata.normalize("NFKC", one), [other]).value == found.value
+    assert measure(one, [unicodedata.normalize("NFKC", other)]).value == found.value
+
+
+@pytest.mark.parametrize("measure", [exact_match, token_f1, rouge_l])
+@settings(deadline=None)
+@given(one=LETTERS, other=LETTERS)
+def test_who_is_the_reference_makes_no_difference(measure: Measure, one: str, other: str) -> None:
+    """To exact match, F1 and ROUGE-L; METEOR and chrF weigh recall more."""
+    assert measure(one, [other]).value == measure(other, [one]).value
+
+
+@pytest.mark.parametrize("measure", [exact_match, contains, token_f1, rouge_l, chrf])
+@pytest.mark.parametrize("text", ["富士山です。", "ー", "The capital is Oslo.", "ＡＰＩキーが必要", "5"])
+def test_identical_texts_have_one(measure: Measure, text: str) -> None:
+    """In Japanese as in English."""
+    assert measure(text, [text]).value == 1
+
+
+def test_an_english_tokenizer_is_wrong_in_japanese() -> None:
+    """The known wrong: 0 for identical Japanese, and 1 where only the Latin words are the same."""
+    needed, not_needed = "RAGはAPIキーが必要", "RAGはAPIキーが不要"
+
+    assert lcs_overlap(ascii_words("富士山です。"), ascii_words("富士山です。")).f == 0
+    assert rouge_l(needed, [not_needed], "ascii-words").value == 1
+    assert rouge_l(needed, [not_needed]).value == 7 / 8
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("富士山です。", 1 - 0.5 / 5**3), ("Oslo", 0.5), ("a b c d", 1 - 0.5 / 4**3)]
+)
+def test_meteor_of_identical_texts_is_below_one(text: str, value: float) -> None:
+    """By its definition: a penalty is left for the one chunk."""
+    assert meteor(text, [text], stages=STAGES).value == pytest.approx(value)
+
+
+@EVERY
+def test_the_nearest_reference_counts(measure: Measure) -> None:
+    """Any of several answers may be right; the result says which it was."""
+    found = measure("富士山です。", ["桜島です。", "富士山です。", "阿蘇山です。"])
+
+    assert found.nearest == 1
+    assert found.value >= 0.99
+
+
+@pytest.mark.parametrize(("measure", "empty"), [(exact_match, 1), (contains, 0), (token_f1, 1), (rouge_l, 0)])
+def test_two_empty_texts(measure: Measure, empty: float) -> None:
+    """Equal, and without anything in common: as SQuAD and rouge_score have it."""
+    assert measure("", [""]).value == empty
+    assert measure("", ["富士山"]).value == measure("富士山", [""]).value == 0
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference", "value"),
+    [
+        ("料金は１，０００円です。", "1000円", 1),
+        ("料金は100円です。", "10", 0),
+        ("料金は100円です。", "100", 1),
+        ("It is 1.5 km.", "5", 0),
+        ("It is 5.5 km.", "5", 0),
+        ("It is 5.", "5.", 1),
+        ("The Osloer Straße", "Oslo", 0),
+        ("The capital is OSLO, of course", "oslo", 1),
+        ("Windows 11 を使います", "Windows 11", 1),
+        ("東京都です", "京都", 1),
+        ("C#です", "C", 1),
+        ("富士山", "富士山です", 0),
+    ],
+)
+def test_a_reference_stands_in_the_answer_as_a_whole(answer: str, reference: str, value: float) -> None:
+    """Not within a number or a word of a script with spaces; kana and kanji have no bounds."""
+    assert contains(answer, [reference]).value == value
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "rouge", "forth", "back"),
+    [
+        ("blank", 0.857, 0.824, 0.655),
+        ("cjk-char", 0.923, 0.965, 0.853),
+        ("ascii-words", 0.923, 0.965, 0.853),
+    ],
+)
+def test_the_lines_of_the_article(tokenizer: str, rouge: float, forth: float, back: float) -> None:
+    """ROUGE-L is 0.857 by what stands between blanks and 0.923 by words; METEOR depends on the direction."""
+    long, short = CURL
+
+    assert rouge_l(long, [short], tokenizer).value == pytest.approx(rouge, abs=5e-4)
+    assert meteor(long, [short], tokenizer, STAGES).value == pytest.approx(forth, abs=5e-4)
+    assert meteor(short, [long], tokenizer, STAGES).value == pytest.approx(back, abs=5e-4)
+
+
+def test_every_result_says_how_it_was_computed() -> None:
+    """Variant and tokenizer, with its version."""
+    found = {measure.__name__: measure("富士山", ["富士山"]) for measure in ALL}
+    named = {name: (result.variant, result.tokenizer) for name, result in found.items()}
+    given = by_synonyms("small", lambda _: ())
+
+    assert named["meteor"][0].startswith("exact+stem")
+    assert meteor("a", ["a"], stages=(*STAGES, given)).variant == "exact+stem+small"
+    assert rouge_l("a", ["a"], "blank", beta=1.2)[3:5] == ("rouge-l beta 1.2", "blank-1")
+    assert chrf("a", ["a"], word_order=2).variant == "chrF2++"
+    assert {name: each for name, each in named.items() if name != "meteor"} == {
+        "exact_match": ("nfkc-1", "none"),
+        "contains": ("nfkc-1", "none"),
+        "token_f1": ("f1", "cjk-char-1"),
+        "rouge_l": ("rouge-l", "cjk-char-1"),
+        "chrf": ("chrF2", "characters-1"),
+    }
+
+
+def test_words_of_mecab_are_used_when_asked_for() -> None:
+    """A word that differs in part differs: 東京 is not 京."""
+    pytest.importorskip("MeCab")
+
+    assert (
+        rouge_l("東京都に住む", ["京都に住む"], "mecab").value < rouge_l("東京都に住む", ["京都に住む"]).value
+    )
+    assert rouge_l("富士山", ["富士山"], "mecab").tokenizer.startswith("mecab-ipadic")
+
+
+def test_shelves_find_the_metrics_at_the_root() -> None:
+    """`from simulator import metrics` is what judges write."""
+    assert metrics.rouge_l is rouge_l

@@ -1,0 +1,111 @@
+"""Common tokens: ROUGE-N, token F1 and ROUGE-L, held to their laws and to rouge_score."""
+
+import random
+from collections.abc import Callable
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simulator.metrics.overlap import NOTHING, Overlap, f_measure, ngram_overlap, overlap
+from simulator.metrics.rouge import lcs_length, lcs_overlap, lcs_sum_overlap
+from simulator.metrics.tokens import ascii_words
+from tests.metric_references import committed
+
+TOKENS = st.lists(st.sampled_from("abcdeあい"), max_size=90)
+Measure = Callable[[list[str], list[str]], Overlap]
+MEASURES = pytest.mark.parametrize("measure", [ngram_overlap, lcs_overlap])
+
+
+def lcs_by_table(one: list[str], other: list[str]) -> int:
+    """The textbook's quadratic way."""
+    row = [0] * (len(other) + 1)
+    for token in one:
+        above, row = row, [0]
+        for column, match in enumerate(other):
+            row.append(above[column] + 1 if token == match else max(above[column + 1], row[-1]))
+    return row[-1]
+
+
+@settings(deadline=None)
+@given(TOKENS, TOKENS)
+def test_the_bits_find_the_longest_common_subsequence(one: list[str], other: list[str]) -> None:
+    """As long as the one that the table finds, whichever text comes first."""
+    assert lcs_length(one, other) == lcs_length(other, one) == lcs_by_table(one, other)
+
+
+@MEASURES
+@settings(deadline=None)
+@given(one=TOKENS, other=TOKENS)
+def test_precision_of_one_is_recall_of_the_other(measure: Measure, one: list[str], other: list[str]) -> None:
+    """F is symmetric; all three lie between 0 and 1."""
+    found, swapped = measure(one, other), measure(other, one)
+
+    assert (found.precision, found.recall) == (swapped.recall, swapped.precision)
+    assert found.f == swapped.f == pytest.approx(f_measure(found.precision, found.recall))
+    assert all(0 <= part <= 1 for part in found[:3])
+
+
+@MEASURES
+@settings(deadline=None)
+@given(one=TOKENS.filter(bool))
+def test_the_same_tokens_have_one(measure: Measure, one: list[str]) -> None:
+    """Exactly, without a rounding error."""
+    assert measure(one, one)[:3] == (1.0, 1.0, 1.0)
+
+
+@settings(deadline=None)
+@given(TOKENS, TOKENS)
+def test_order_matters_to_rouge_l_only(one: list[str], other: list[str]) -> None:
+    """A subsequence is never longer than what is common in any order."""
+    assert lcs_overlap(one, other).matched <= ngram_overlap(one, other).matched
+    assert ngram_overlap(sorted(one), other) == ngram_overlap(one, other)
+
+
+@MEASURES
+@pytest.mark.parametrize(("one", "other"), [("", ""), ("a", ""), ("", "a"), ("a", "b")])
+def test_nothing_in_common_is_zero(measure: Measure, one: str, other: str) -> None:
+    """Also where there is nothing at all."""
+    assert measure(list(one), list(other)) == NOTHING
+
+
+@pytest.mark.parametrize(("n", "f"), [(1, 0.75), (2, 1 / 3), (3, 0.0), (5, 0.0)])
+def test_ngrams_count_as_often_as_both_have_them(n: int, f: float) -> None:
+    """`aabb` and `aacb` share three letters, one pair and no longer run."""
+    assert ngram_overlap(list("aabb"), list("aacb"), n).f == pytest.approx(f)
+
+
+def test_beta_weighs_recall() -> None:
+    """COCO's 1.2 lies nearer to recall than F1; no rounding leads over 1."""
+    found = lcs_overlap(list("ab"), list("abcd"), beta=1.2)
+
+    assert (found.precision, found.recall) == (1.0, 0.5)
+    assert found.f == pytest.approx(f_measure(1.0, 0.5, 1.2)) == pytest.approx(2.44 * 0.5 / (1.44 + 0.5))
+    assert all(overlap(n, n, n, beta=1.2).f <= 1 for n in range(1, 200))
+
+
+def test_rouge_score_gives_the_same_for_random_and_real_texts() -> None:
+    """ROUGE-1, ROUGE-2, ROUGE-L and ROUGE-Lsum, each with precision and recall."""
+    scorer = pytest.importorskip("rouge_score.rouge_scorer").RougeScorer(
+        ["rouge1", "rouge2", "rougeL", "rougeLsum"]
+    )
+    rng = random.Random(3)
+    texts = [
+        "\n".join(" ".join(rng.choices("abcdefg", k=rng.randint(0, 12))) for _ in range(3))
+        for _ in range(240)
+    ]
+    texts += [row["candidate"] for row in committed("en")]
+
+    for one, other in pairwise(texts):
+        expected = scorer.score(other, one)
+        ours, theirs = ascii_words(one), ascii_words(other)
+        lines = [[ascii_words(line) for line in text.split("\n")] for text in (one, other)]
+        found = {
+            "rouge1": ngram_overlap(ours, theirs),
+            "rouge2": ngram_overlap(ours, theirs, 2),
+            "rougeL": lcs_overlap(ours, theirs),
+            "rougeLsum": lcs_sum_overlap(*lines),
+        }
+        for name, value in found.items():
+            assert value[:3] == pytest.approx(tuple(expected[name])), (name, one, other)

@@ -1,0 +1,159 @@
+"""Where texts are cut, and how they are compared word for word."""
+
+import sys
+import unicodedata
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simulator.errors import InputError, UnknownName
+from simulator.metrics import tokenizer, tokens
+from simulator.metrics.forms import plain_form, squad_form
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("富士山です。", "富 士 山 で す"),
+        ("佐々木さんのサーバー", "佐 々 木 さ ん の サ ー バ ー"),
+        ("ｻｰﾊﾞｰはＡＰＩキー", "サ ー バ ー は api キ ー"),
+        ("１，０００円、3.5％", "1000 円 3.5"),
+        ("I’m on 5G, v1.2 – OK?", "i'm on 5g v1 2 ok"),
+        ("Straße", "strasse"),
+        ("서울 특별시", "서울 특별시"),
+        ("👍。、", ""),
+        ("", ""),
+    ],
+)
+def test_kana_and_kanji_are_cut_by_character_and_other_scripts_by_word(text: str, expected: str) -> None:
+    """After NFKC and case folding, without punctuation; ー and 々 are characters like others."""
+    assert tokenizer().cut(text) == expected.split()
+
+
+@settings(deadline=None)
+@given(st.text())
+def test_width_makes_no_difference_to_tokens(text: str) -> None:
+    """A text and its NFKC form have the same tokens."""
+    assert tokenizer().cut(unicodedata.normalize("NFKC", text)) == tokenizer().cut(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("ascii-words", "the api s 2 keys cafe"),
+        ("ascii-words+porter", "the api s 2 key cafe"),
+        ("blank", "the api's 2 keys、cafeです"),
+        ("squad", "apis 2 keys、cafeです"),
+    ],
+)
+def test_each_tokenizer_has_its_rule(name: str, expected: str) -> None:
+    """Those that published values were computed with are to be had by name."""
+    assert tokenizer(name).cut("The API's 2 keys、CAFEです") == expected.split()
+
+
+@pytest.mark.parametrize("name", ["cjk-char", "ascii-words", "ascii-words+porter", "blank", "squad"])
+def test_a_tokenizer_names_its_version(name: str) -> None:
+    """What stands in every result."""
+    assert tokenizer(name).name.startswith(f"{name.partition('+')[0]}-1")
+
+
+def test_an_unknown_tokenizer_is_named_with_those_there_are() -> None:
+    """As for any other name."""
+    with pytest.raises(UnknownName, match=r"unknown tokenizer 'janome'.*cjk-char"):
+        tokenizer("janome")
+
+
+def test_mecab_cuts_words() -> None:
+    """Surfaces after NFKC, without punctuation, across lines; its dictionary and version are named."""
+    pytest.importorskip("MeCab")
+    mecab = tokenizer("mecab")
+
+    assert mecab.name.startswith("mecab-ipadic ")
+    assert mecab.cut("東京都に住んでいます。\nＡＰＩキー") == [
+        "東京",
+        "都",
+        "に",
+        "住ん",
+        "で",
+        "い",
+        "ます",
+        "api",
+        "キー",
+    ]
+
+
+@pytest.mark.parametrize("text", ["\0", "富士\0山\ud800", "a" * 300_000, ""])
+def test_mecab_survives_any_text(text: str) -> None:
+    """It would stop at a NUL, and give nothing for a line without end."""
+    pytest.importorskip("MeCab")
+
+    assert "".join(tokenizer("mecab").cut(text)).replace("\ud800", "") == "".join(
+        letter for letter in text if letter.isalnum()
+    )
+
+
+def test_without_mecab_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line that names the extra."""
+    monkeypatch.setitem(sys.modules, "MeCab", None)
+    tokens._mecab.cache_clear()
+
+    with pytest.raises(InputError, match="the extra 'ja': pip install mecab-python3 ipadic"):
+        tokenizer("mecab")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("富士山です。", "富士山です"),
+        ("１，０００円", "1000円"),
+        ("１２，３４５，６７８", "12345678"),
+        ("「ＡＰＩ キー」", "apiキー"),
+        ("**Oslo**.", "oslo"),
+        ("It’s  a\nDog!", '"it\'s a dog"'),
+        ("10〜20", "10～20"),
+        ("−5℃", "-5°c"),
+        ("ﾊﾟｿｺﾝ", "パソコン"),
+    ],
+)
+def test_what_does_not_change_an_answer_makes_no_difference(one: str, other: str) -> None:
+    """Width, case, idle space, surrounding punctuation, commas of thousands, look-alike signs."""
+    assert plain_form(one) == plain_form(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("-5", "5"),
+        (".5", "5"),
+        ("C#", "C"),
+        ("C++", "C"),
+        ("5%", "5"),
+        ("¥5", "5"),
+        ("1,00", "100"),
+        ("。", "？"),
+    ],
+)
+def test_what_changes_an_answer_is_kept(one: str, other: str) -> None:
+    """Signs and points of numbers, and signs that carry meaning."""
+    assert plain_form(one) != plain_form(other)
+
+
+@settings(deadline=None)
+@given(st.text())
+def test_a_plain_form_is_stable(text: str) -> None:
+    """A text and its NFKC form are compared alike."""
+    assert plain_form(unicodedata.normalize("NFKC", text)) == plain_form(text)
+
+
+def test_marks_without_end_are_read_in_no_time() -> None:
+    """No pattern is quadratic in what a bot may repeat."""
+    text = f"a{'.' * 200_000}b{' ' * 200_000}{'「' * 200_000}c"
+
+    assert plain_form(text).startswith("a..")
+    assert tokenizer().cut(text) == ["a", "b", "c"]
+
+
+def test_squad_forms_lose_articles_and_ascii_punctuation() -> None:
+    """SQuAD's own normalisation."""
+    assert squad_form("The  Beatles' (an) album.") == "beatles album"
