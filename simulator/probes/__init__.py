@@ -1,0 +1,8 @@
+"""Generated pairs with a known direction, to find out what moves a judge that should not, and the reverse."""
+
+from simulator.probes.families import same_family
+from simulator.probes.making import probes
+from simulator.probes.probe import EXPECTED, KINDS, Probe
+from simulator.probes.sources import bundled
+
+__all__ = ["EXPECTED", "KINDS", "Probe", "bundled", "probes", "same_family"]

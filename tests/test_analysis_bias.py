@@ -1,0 +1,216 @@
+"""Probes are graded and compared: what moves a judge that should not is flagged."""
+
+import json
+
+import pytest
+
+from simulator.analysis.bias import Bias, BiasRow, bias_table, is_bound, measure_bias
+from simulator.probes import Probe, bundled, probes
+from simulator.prompts import LANGUAGES
+from simulator.types import Exhibit, Score, State
+from tests.playing import RUBRICS, a_stage
+from tests.servers.openai import OpenAIServer
+
+CASES, KNOWLEDGE = bundled()
+MADE = probes(CASES[:6], KNOWLEDGE[:2] + KNOWLEDGE[44:50], language="ja")
+
+
+def score(exhibit: Exhibit, raw: float, judge: str = "turn", **more: object) -> Score:
+    known = {
+        "judge": judge, "conversation": exhibit.conversation, "turn": 1, "state": "scored", "raw": raw,
+        "value": raw / 5, "detail": {"correctness": int(raw)} if judge == "turn" else {},
+    }  # fmt: skip
+    return Score.model_validate(known | more)
+
+
+def row(bias: Bias, kind: str, judge: str) -> BiasRow:
+    return next(row for row in bias.rows if (row.kind, row.judge) == (kind, judge))
+
+
+def right(probe_sides: dict[str, Probe], exhibit: Exhibit) -> bool:
+    """Whether this exhibit is the changed side of no flipped fact."""
+    probe = probe_sides.get(exhibit.conversation)
+    return probe is None or probe.kind != "flipped_fact"
+
+
+CHANGED = {probe.changed.conversation: probe for probe in MADE}
+
+
+async def perfect(exhibit: Exhibit) -> list[Score]:
+    return [score(exhibit, 5 if right(CHANGED, exhibit) else 1)]
+
+
+async def flattered(exhibit: Exhibit) -> list[Score]:
+    """Gives a 5 to whoever says thank you, and a 4 else."""
+    return [score(exhibit, 5 if "ありがとう" in exhibit.turn.answer.text else 4)]
+
+
+async def test_a_perfect_judge_holds_every_bound() -> None:
+    """Flipped facts fall to 1 and are red; nothing else moves."""
+    bias = await measure_bias(MADE, perfect)
+
+    assert bias.broken == ()
+    flipped = row(bias, "flipped_fact", "turn")
+    assert (flipped.before, flipped.after, flipped.difference) == (5, 1, -4)
+    assert (flipped.fell, flipped.turned, flipped.red_before, flipped.held) == (1, 1, 0, True)
+    assert row(bias, "flipped_fact", "").held is True
+    assert row(bias, "padding", "turn.correctness").difference == 0
+    assert row(bias, "longer", "turn").held is True or row(bias, "longer", "turn").bound is None
+
+
+async def test_a_judge_that_likes_thanks_is_flagged() -> None:
+    """Correctness that rises by more than 0.2 for courtesy breaks its bound; missed flips break theirs."""
+    bias = await measure_bias(MADE, flattered)
+    padded = row(bias, "padding", "turn.correctness")
+
+    assert padded.difference is not None
+    assert padded.difference > 0.2
+    assert padded.held is False
+    assert padded.interval is not None
+    assert padded.interval[0] <= padded.difference <= padded.interval[1]
+    assert row(bias, "flipped_fact", "turn").held is False
+    assert {(broken.kind, broken.judge) for broken in bias.broken} == {
+        ("flipped_fact", "turn"), ("flipped_fact", "turn.correctness"), ("flipped_fact", ""),
+        ("padding", "turn.correctness"),
+    }  # fmt: skip
+
+
+async def test_a_judge_that_sees_red_everywhere_catches_nothing() -> None:
+    """Right answers must not be red before: the flipped ones have to turn."""
+
+    async def grade(exhibit: Exhibit) -> list[Score]:
+        return [score(exhibit, 3 if right(CHANGED, exhibit) else 1)]
+
+    bias = await measure_bias(MADE, grade)
+    flipped = row(bias, "flipped_fact", "turn")
+
+    assert (flipped.fell, flipped.red, flipped.red_before, flipped.turned) == (1, 1, 1, 0)
+    assert flipped.held is False
+    assert row(bias, "flipped_fact", "").held is False
+
+
+async def test_noise_that_averages_out_is_not_sure() -> None:
+    """Grades that jump up and down by turns keep the mean; the interval tells, and the table says so."""
+    padded = [probe.changed.conversation for probe in MADE if probe.kind == "padding"]
+
+    async def grade(exhibit: Exhibit) -> list[Score]:
+        name = exhibit.conversation
+        return [score(exhibit, 3 if name not in padded else 5 - 4 * (padded.index(name) % 2), "groundedness")]
+
+    found = row(
+        await measure_bias([p for p in MADE if p.cluster != "fees-03-"], grade), "padding", "groundedness"
+    )
+
+    assert found.n % 2 == 0
+    assert (found.difference, found.held, found.sure) == (0, True, False)
+
+
+async def test_every_exhibit_is_graded_once() -> None:
+    """One right answer is the base of many pairs and costs one grade."""
+    graded: list[str] = []
+
+    async def grade(exhibit: Exhibit) -> list[Score]:
+        graded.append(exhibit.conversation)
+        return await perfect(exhibit)
+
+    bias = await measure_bias(MADE, grade, at_once=3)
+
+    assert len(graded) == len(set(graded)) == bias.exhibits
+    assert bias.exhibits < 2 * bias.probes
+
+
+@pytest.mark.parametrize("state", ["failed", "skipped"])
+async def test_what_has_no_grade_is_left_out_and_counted(state: State) -> None:
+    """A failed score is no low grade."""
+
+    async def grade(exhibit: Exhibit) -> list[Score]:
+        if exhibit.conversation.endswith("padding"):
+            return [score(exhibit, 5).model_copy(update={"state": state, "raw": None, "value": None})]
+        return await perfect(exhibit)
+
+    bias = await measure_bias(MADE, grade)
+    padded = row(bias, "padding", "turn")
+
+    assert padded.n == 0
+    assert (padded.failed > 0, padded.skipped > 0) == (state == "failed", state == "skipped")
+    assert (padded.before, padded.difference, padded.held) == (None, None, None)
+
+
+async def test_a_judge_of_shares_falls_as_soon_as_it_denies_something() -> None:
+    """Of three claims one contradicted is caught: red, although the share fell by a third only."""
+
+    async def grade(exhibit: Exhibit) -> list[Score]:
+        share = 1.0 if right(CHANGED, exhibit) else 2 / 3
+        return [score(exhibit, share, "claims", scale=(0, 1), value=share, detail={})]
+
+    flipped = row(await measure_bias(MADE, grade), "flipped_fact", "claims")
+
+    assert (flipped.fell, flipped.red, flipped.held) == (1, 1, True)
+    assert flipped.difference == pytest.approx(-4 / 3)
+
+
+async def test_a_grader_that_stops_stops_the_measurement() -> None:
+    """Nothing is compared when a key is refused."""
+
+    async def grade(exhibit: Exhibit) -> list[Score]:
+        raise PermissionError(exhibit.conversation)
+
+    with pytest.raises(ExceptionGroup):
+        await measure_bias(MADE[:2], grade)
+
+
+@pytest.mark.parametrize(
+    ("kind", "judge", "bound"),
+    [
+        ("flipped_fact", "turn", True),
+        ("flipped_fact", "turn.correctness", True),
+        ("flipped_fact", "similarity", True),
+        ("flipped_fact", "fluency", False),
+        ("padding", "turn", False),
+        ("padding", "turn.correctness", True),
+        ("padding", "groundedness", True),
+        ("curt", "tone", False),
+        ("shuffled", "turn", True),
+        ("shuffled", "context_precision", False),
+        ("flipped_fact", "my_own", True),
+        ("padding", "groundedness@2", True),
+    ],
+)
+def test_bounds_are_set_where_they_mean_something(kind: str, judge: str, bound: bool) -> None:
+    """Judges of manner are reported; judges of truth, and one's own, are bound."""
+    assert is_bound(kind, judge) is bound  # type: ignore[arg-type]
+
+
+async def test_the_result_is_json_and_a_table_in_both_languages() -> None:
+    """It is kept beside a run and read back; the flag is a word, not a colour."""
+    bias = await measure_bias(MADE, flattered)
+    tables = {language: bias_table(bias, language) for language in LANGUAGES}
+
+    assert Bias.model_validate(json.loads(json.dumps(bias.model_dump(mode="json")))) == bias
+    for table in tables.values():
+        assert {len(line) for line in table} == {len(table[0])}
+        assert len(table) == len(bias.rows) + 1
+    assert sum("要注意" in line for line in tables["ja"]) == len(bias.broken)
+    assert sum("CHECK" in line for line in tables["en"]) == len(bias.broken)
+
+
+async def test_the_stand_ins_are_measured_too() -> None:
+    """The lexical judges move neither for anger nor for the order of passages; no right answer is red."""
+    stage = a_stage(judges=RUBRICS)
+    bias = await measure_bias(MADE, stage.panel.grade)
+
+    for kind in ("angry", "shuffled"):
+        assert row(bias, kind, "turn").held is True
+        assert row(bias, kind, "groundedness").held is True
+    assert row(bias, "flipped_fact", "").red_before == 0
+
+
+async def test_a_model_is_measured_through_the_panel() -> None:
+    """Grades that know nothing of the text break the bound on flipped facts."""
+    async with OpenAIServer() as server:
+        stage = a_stage(server, judges=("turn", "groundedness"))
+        bias = await measure_bias(MADE, stage.panel.grade)
+        await stage.close(None)
+
+    assert len(server.requests) == bias.exhibits
+    assert row(bias, "flipped_fact", "groundedness").held is False

@@ -1,0 +1,308 @@
+"""Generated pairs differ in exactly what they promise, in good Japanese and English."""
+
+import json
+from collections import Counter
+from typing import get_args
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simulator.counting.quantities import quantities
+from simulator.probes import KINDS, Probe, bundled, probes, same_family
+from simulator.types import Case, Exhibit, Language, Passage
+
+CASES, KNOWLEDGE = bundled()
+MADE = probes(CASES, KNOWLEDGE)
+
+
+def of(kind: str, made: tuple[Probe, ...] = MADE) -> list[Probe]:
+    return [probe for probe in made if probe.kind == kind]
+
+
+def said(probe: Probe) -> tuple[str, str]:
+    return probe.base.turn.answer.text, probe.changed.turn.answer.text
+
+
+def passages(probe: Probe) -> str:
+    return "\n".join(passage.text for passage in probe.base.turn.answer.passages)
+
+
+@pytest.mark.parametrize("language", get_args(Language))
+def test_the_bundled_questions_give_at_least_200_pairs(language: Language) -> None:
+    """Each language alone has them, of every kind, and 60 flipped facts of many sorts among them."""
+    made = probes(CASES, KNOWLEDGE, language=language)
+
+    assert len(made) >= 200
+    assert {probe.kind for probe in made} == set(KINDS)
+    assert {probe.language for probe in made} == {language}
+    assert len(of("flipped_fact", made)) >= 60
+    sorts = {"amount", "date", "days", "phone", "count", "ability", "need", "fee", "order"}
+    assert sorts <= {probe.sort for probe in of("flipped_fact", made)}
+
+
+@settings(max_examples=6, deadline=None)
+@given(seed=st.integers(0, 2**31))
+def test_the_same_seed_gives_the_same_pairs(seed: int) -> None:
+    """Two makings are equal, whatever else was drawn before; another seed flips other facts."""
+    few = CASES[:8] + CASES[-16:]
+    made = probes(few, KNOWLEDGE[:30], seed=seed)
+
+    assert probes(few, KNOWLEDGE[:30], seed=seed) == made
+    assert probes(few, KNOWLEDGE[:30], seed=seed + 1) != made
+
+
+def test_another_case_changes_nothing_in_the_others() -> None:
+    """Every question draws for itself: a longer file keeps the pairs of the shorter one."""
+    without = probes(CASES[1:], KNOWLEDGE, language="ja")
+    first = CASES[0].id
+
+    kept = [p for p in probes(CASES, KNOWLEDGE, language="ja") if p.base.case.id != first]
+    assert [p.changed for p in kept if p.cluster != "fees-01-"] == [p.changed for p in without]
+
+
+@settings(max_examples=6, deadline=None)
+@given(seed=st.integers(0, 2**31))
+def test_every_pair_is_a_pair(seed: int) -> None:
+    """Both sides have an answer and differ; exhibits of one name are one exhibit."""
+    by_name: dict[str, Exhibit] = {}
+    for probe in probes(CASES, KNOWLEDGE, seed=seed):
+        assert all(text.strip() for text in said(probe))
+        assert probe.base.turn != probe.changed.turn
+        assert probe.note
+        assert "$" not in probe.note
+        for exhibit in (probe.base, probe.changed):
+            assert by_name.setdefault(exhibit.conversation, exhibit) == exhibit
+
+
+@settings(max_examples=6, deadline=None)
+@given(seed=st.integers(0, 2**31))
+def test_a_flip_changes_one_fact_and_nothing_else(seed: int) -> None:
+    """Question, case and passages stay; the words around the flipped ones stay, but for an unfit opening."""
+    openings = ("恐れ入りますが、", "はい、", "I am sorry, but ", "Yes, ")
+    for probe in of("flipped_fact", probes(CASES, KNOWLEDGE, seed=seed)):
+        before, after = said(probe)
+        start = next((o for o in openings if before.startswith(o) and not after.startswith(o)), "")
+        one, other = before.removeprefix(start).casefold(), after.casefold()
+        head = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(one))
+
+        assert before != after
+        assert probe.changed.turn.user == probe.base.turn.user
+        assert probe.changed.case == probe.base.case
+        assert probe.changed.turn.answer.passages == probe.base.turn.answer.passages
+        assert head > 0 or start or one[-4:] == other[-4:]
+        assert one[-1] == other[-1]
+        assert (probe.expects, probe.bound) == ("falls", 2)
+
+
+FIGURES = {"amount", "date", "days", "hours", "phone", "count"}
+
+
+def test_a_flipped_figure_was_in_the_passages_and_its_new_value_is_not() -> None:
+    """One figure goes, one that no passage and no question has comes, in the same unit and formatting."""
+    figures = [probe for probe in of("flipped_fact") if probe.sort in FIGURES]
+    assert len(figures) > 80
+    for probe in figures:
+        before, after = (quantities(text) for text in said(probe))
+        known = {quantity.value for quantity in quantities(passages(probe))}
+        gone, come = before - after, after - before
+
+        assert come or probe.language == "en"
+        assert not {quantity.value for quantity in come} <= known or not come
+        assert {q.unit for q in gone if q.unit} == {q.unit for q in come if q.unit} or probe.sort == "date"
+
+
+def test_a_turned_sentence_keeps_every_figure() -> None:
+    """できます became できません; amounts and dates stayed, except one that is no longer charged."""
+    for probe in of("flipped_fact"):
+        if probe.sort not in FIGURES:
+            before, after = (quantities(text) for text in said(probe))
+            assert after <= before
+            assert before == after or probe.sort == "fee"
+
+
+@pytest.mark.parametrize("kind", ["padding", "curt", "angry", "shuffled", "longer"])
+def test_a_change_of_manner_keeps_every_figure(kind: str) -> None:
+    """More courtesy, fewer words, an angry customer, another order: the facts are the same."""
+    for probe in of(kind):
+        before, after = said(probe)
+
+        assert quantities(before) <= quantities(after)
+        assert kind == "longer" or quantities(before) == quantities(after)
+
+
+def test_padding_surrounds_the_answer_and_curtness_takes_words_away() -> None:
+    """The padded answer holds the right one whole; the curt ones are shorter all together."""
+    for probe in of("padding"):
+        before, after = said(probe)
+        assert before in after
+        assert not after.startswith(before)
+    curt = [said(probe) for probe in of("curt")]
+    assert sum(len(after) for _, after in curt) < sum(len(before) for before, _ in curt)
+    for before, after in (said(p) for p in of("curt") if p.language == "ja"):
+        assert "ます" not in after
+        assert "ください" not in after
+        assert before.count("「") == after.count("「")
+
+
+def test_an_angry_customer_asks_the_same() -> None:
+    """Only the customer's words change, and the question is in them."""
+    for probe in of("angry"):
+        assert said(probe)[0] == said(probe)[1]
+        asked = probe.base.turn.user
+        assert asked[1:] in probe.changed.turn.user
+        assert probe.changed.turn.user != asked
+        assert "？？" not in probe.changed.turn.user
+        assert "$" not in probe.changed.turn.user
+
+
+def test_shuffled_passages_are_the_same_passages() -> None:
+    """Another order, nothing lost, nothing added."""
+    for probe in of("shuffled"):
+        one, other = probe.base.turn.answer.passages, probe.changed.turn.answer.passages
+        assert one != other
+        assert Counter(p.id for p in one) == Counter(p.id for p in other)
+
+
+def test_twins_are_one_question_in_two_languages() -> None:
+    """The ids differ by the language alone; each pair is made once."""
+    twins = of("twin")
+    assert len(twins) >= 30
+    for probe in twins:
+        assert probe.base.case.id.removesuffix("-ja") == probe.changed.case.id.removesuffix("-en")
+        assert (probe.base.case.language, probe.changed.case.language) == ("ja", "en")
+
+
+def a_case(answer: str, question: str = "教えてください", language: Language = "ja") -> Case:
+    return Case(id="a", question=question, language=language, references=((answer,),), passages=("p",))
+
+
+def flips_of(answer: str, language: Language = "ja") -> dict[str, str]:
+    """Every sort of flip that an answer gives, over many seeds."""
+    passage = Passage(id="p", text=answer)
+    made = [
+        p for seed in range(12) for p in probes([a_case(answer, language=language)], [passage], seed=seed)
+    ]
+    return {p.sort: said(p)[1] for p in made if p.kind == "flipped_fact"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "sort", "flipped"),
+    [
+        ("マイページから変更できます。", "ability", "マイページから変更できません。"),
+        ("恐れ入りますが、お電話では変更できません。", "ability", "お電話では変更できます。"),
+        ("はい、マイページから変更できます。", "ability", "マイページから変更できません。"),
+        ("再発行の手数料は無料です。", "fee", "再発行の手数料は有料です。"),
+        ("再発行の手数料はかかりません。", "fee", "再発行の手数料がかかります。"),
+        ("お申し込みには、印鑑が必要です。", "need", "お申し込みには、印鑑は不要です。"),
+        ("SIMカードの返却は不要です。", "need", "SIMカードの返却が必要です。"),
+        ("代理人によるお申し込みは不可です。", "allowed", "代理人によるお申し込みは可能です。"),
+        ("毎月20日までに解約をお申し込みください。", "order", "毎月20日以降に解約をお申し込みください。"),
+    ],
+)
+def test_japanese_sentences_are_turned_as_people_would(answer: str, sort: str, flipped: str) -> None:
+    """Particles and openings follow the turned verb."""
+    assert flips_of(answer)[sort] == flipped
+
+
+@pytest.mark.parametrize(
+    ("answer", "sort", "flipped"),
+    [
+        ("You can change it in My Page.", "ability", "You cannot change it in My Page."),
+        ("I am sorry, but a purchase cannot be cancelled.", "ability", "A purchase can be cancelled."),
+        ("There is no early termination fee.", "there_is", "There is an early termination fee."),
+        ("The extra fee does not apply.", "applies", "The extra fee applies."),
+        ("The change is free.", "fee", "The change is not free."),
+        ("You do not need to return the cable.", "need", "You need to return the cable."),
+        ("Please cancel by the 20th.", "order", "Please cancel after the 20th."),
+    ],
+)
+def test_english_sentences_are_turned_as_people_would(answer: str, sort: str, flipped: str) -> None:
+    """Articles, endings and openings follow the turned verb."""
+    assert flips_of(answer, "en")[sort] == flipped
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "「解約できます」ボタンを押してください。",
+        "If you cannot log in, please wait.",
+        "2026年10月請求分から変わります。",
+        "E-205は接続の誤りです。",
+    ],
+)
+def test_what_states_nothing_is_left_alone(answer: str) -> None:
+    """Quoted labels, conditions, years and codes are not flipped."""
+    assert flips_of(answer, "en" if answer.isascii() else "ja") == {}
+
+
+def test_formatting_is_kept() -> None:
+    """Full-width stays full-width, thousands stay set off, units stay."""
+    wide, narrow = flips_of("料金は１０，０００円です。"), flips_of("料金は10,000円です。")
+
+    assert wide["amount"].endswith("円です。")
+    assert all(letter not in wide["amount"] for letter in "0123456789,")
+    assert narrow["amount"] != "料金は10,000円です。"
+
+
+def test_a_figure_that_the_passages_do_not_have_is_left_alone() -> None:
+    """What cannot be looked up cannot be put wrong."""
+    case = a_case("料金は月額980円です。")
+    made = probes([case], [Passage(id="p", text="料金は月額です。")])
+
+    assert "amount" not in {probe.sort for probe in made}
+
+
+def test_ones_own_cases_are_enough() -> None:
+    """Recorded contexts stand in for a knowledge base; without either, or unanswerable, there is no pair."""
+    own = Case(
+        id="q1", question="送料はいくらですか", language="ja", contexts=("送料は全国一律で550円です。",),
+        references=(("送料は550円です。",),),
+    )  # fmt: skip
+    made = probes([own])
+
+    assert {"flipped_fact", "padding", "curt", "angry"} <= {probe.kind for probe in made}
+    assert "shuffled" not in {probe.kind for probe in made}
+    assert probes([own.model_copy(update={"contexts": ()})]) == ()
+    assert probes([own.model_copy(update={"answerable": False})]) == ()
+
+
+def test_a_case_without_a_reference_is_answered_by_its_passage() -> None:
+    """The sentences of the gold passage that take up the question are the right answer."""
+    text = "# 送料\n\n送料は全国一律で550円です。お支払いはカードだけです。\n\n- 項目です。"
+    made = probes(
+        [Case(id="q", question="送料はいくら", language="ja", passages=("p",))], [Passage(id="p", text=text)]
+    )
+
+    assert "送料は全国一律で550円です。" in made[0].base.turn.answer.text
+    assert "項目" not in made[0].base.turn.answer.text
+
+
+def test_a_probe_is_json() -> None:
+    """It can be kept in a file and read back."""
+    probe = MADE[0]
+
+    assert Probe.model_validate(json.loads(json.dumps(probe.model_dump(mode="json")))) == probe
+
+
+@pytest.mark.parametrize(
+    ("judge", "bot", "same"),
+    [
+        ("gpt-4.1", "gpt-4o-mini", True),
+        ("openai:o4-mini", "azure/gpt-4.1", True),
+        ("openai/gpt-oss-120b", "gpt-5", True),
+        ("anthropic:claude-sonnet-4", "claude-3-haiku", True),
+        ("google_genai:gemini-2.5-pro", "gemma-3-27b-it", True),
+        ("meta-llama/Llama-3.3-70B", "tokyotech-llm/Llama-3.1-Swallow-8B", True),
+        ("deepseek-r1-distill-qwen-32b", "qwen3:32b", True),
+        ("ollama/qwen3", "ollama/llama3.1", False),
+        ("gpt-4.1", "claude-sonnet-4", False),
+        ("our-own-model", "our-own-model", True),
+        ("our-own-model", "another-model", False),
+        ("lexical", "lexical", False),
+        ("gpt-4.1", "", False),
+    ],
+)
+def test_models_of_one_family_are_told(judge: str, bot: str, same: bool) -> None:
+    """Versions, providers' prefixes and distilled names do not hide a family."""
+    assert same_family(judge, bot) is same
