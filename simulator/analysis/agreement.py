@@ -1,16 +1,21 @@
-"""How well scores agree with people's labels, by rank: no assumption about the scale of either."""
+"""How well scores agree with people's labels: by rank (rho, tau, AUROC), and on one scale (kappa)."""
 
-from collections.abc import Sequence
+from bisect import bisect_right, insort
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
+from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
 
 
-def average_ranks(values: Sequence[float]) -> NDArray[np.float64]:
+def average_ranks(values: Sequence[float]) -> Floats:
     """Ranks from 1 upwards; equal values share the mean of their ranks."""
     _, group, sizes = np.unique(np.asarray(values, dtype=float), return_inverse=True, return_counts=True)
     last = np.cumsum(sizes)
-    means: NDArray[np.float64] = last - (sizes - 1) / 2
+    means: Floats = last - (sizes - 1) / 2
     return means[group]
 
 
@@ -20,6 +25,21 @@ def spearman(scores: Sequence[float], labels: Sequence[float]) -> float | None:
     one, other = one - one.mean(), other - other.mean()
     scale = float(np.sqrt((one @ one) * (other @ other)))
     return float(one @ other) / scale if scale else None
+
+
+def kendall(scores: Sequence[float], labels: Sequence[float]) -> float | None:
+    """Kendall's tau-b (-1..1): pairs in the same order less pairs in the opposite one, corrected for ties.
+
+    Knight's way (1966): rows sorted by score, then label, and inversions of the labels counted.
+    None when one side is constant.
+    """
+    rows = sorted(zip(scores, labels, strict=True))
+    pairs = _pairs(len(rows))
+    tied_scores, tied_labels = _tied(scores), _tied(labels)
+    discordant = _inversions([label for _, label in rows])
+    concordant = pairs - tied_scores - tied_labels + _tied(rows) - discordant
+    scale = ((pairs - tied_scores) * (pairs - tied_labels)) ** 0.5
+    return (concordant - discordant) / scale if scale else None
 
 
 def auroc(scores: Sequence[float], positive: Sequence[bool]) -> float | None:
@@ -34,3 +54,41 @@ def auroc(scores: Sequence[float], positive: Sequence[bool]) -> float | None:
         return None
     above = float(average_ranks(scores)[is_positive].sum()) - good * (good + 1) / 2
     return above / (good * bad)
+
+
+def quadratic_kappa(one: ArrayLike, other: ArrayLike) -> float | None:
+    """Cohen's kappa with quadratic weights (1968) of two gradings on one scale; 1 is full, 0 chance.
+
+    1 less the mean squared difference over the one that chance would give, which is the sum of both
+    variances and the squared difference of the means. None when both sides are one and the same constant.
+    """
+    first, second = np.asarray(one, dtype=float), np.asarray(other, dtype=float)
+    by_chance = float(first.var() + second.var() + (first.mean() - second.mean()) ** 2)
+    return 1 - float(((first - second) ** 2).mean()) / by_chance if by_chance else None
+
+
+def binned(shares: ArrayLike, levels: Sequence[float]) -> Floats:
+    """Shares (0..1) of a scale as the nearest of its levels; halfway goes up."""
+    steps = np.asarray(sorted(levels), dtype=float)
+    given = steps[0] + np.asarray(shares, dtype=float) * (steps[-1] - steps[0])
+    limits = [(low + high) / 2 for low, high in pairwise(steps)]
+    # What is halfway but for the rounding of floats goes up, too.
+    found: Floats = steps[np.searchsorted(limits, given + 1e-9, side="right")]
+    return found
+
+
+def _inversions(values: Iterable[float]) -> int:
+    seen: list[float] = []
+    count = 0
+    for value in values:
+        count += len(seen) - bisect_right(seen, value)
+        insort(seen, value)
+    return count
+
+
+def _tied(values: Iterable[Hashable]) -> int:
+    return sum(_pairs(size) for size in Counter(values).values())
+
+
+def _pairs(count: int) -> int:
+    return count * (count - 1) // 2

@@ -1,0 +1,240 @@
+"""How the judges agree with people on public label sets, beside trivial scorers, published ones and people.
+
+    python -m benchmarks.validity [--limit N] [--data FOLDER] [--set NAME] [--offline] [--judge-model MODEL]
+
+Without an endpoint the offline stand-ins grade. With one (the usual environment) the model grades; replies
+are cached, so a repeat continues and pays for nothing twice. The sets are not part of this checkout (some
+are share-alike): the folder is `../shared/data` or REHEARSAL_BENCH_DATA, and any folder with files called
+judge_labels_* of the same shape will do. Files of one set are also shown together.
+"""
+
+import argparse
+import asyncio
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks import lexical_validity
+from benchmarks.validity_pairs import APART, Pairing, pairings
+from simulator.analysis.calibration import TRIVIAL
+from simulator.analysis.calibration_figures import Scorer, figures_json
+from simulator.calibration import stored
+from simulator.calibration.comparison import Compared, compare
+from simulator.calibration.console import bounded
+from simulator.calibration.dimension import dimension
+from simulator.calibration.grading import Graded, JudgeName, Sitting, filed, judged_with, sample
+from simulator.calibration.labels import LabelFile, Labelled, read_labels
+from simulator.calibration.stored import Calibration
+from simulator.endpoints import LEXICAL, endpoints
+from simulator.errors import InputError, RehearsalError, UnknownName
+from simulator.find import judge_names
+from simulator.rubrics import Rubric
+from simulator.settings import Settings, load
+from simulator.spending import Ledger
+from simulator.stage import Stage
+
+# Published scorers shown at most, the best first.
+PUBLISHED = 3
+
+
+class Measured(NamedTuple):
+    """One judge on one label."""
+
+    judge: str
+    pairing: Pairing
+    compared: Compared
+
+
+class Bench:
+    """One pass over the sets: every judge grades a set once, however many labels it is compared with."""
+
+    def __init__(self, settings: Settings, limit: int | None) -> None:
+        """Knows who grades: models where there is an endpoint."""
+        self.settings, self.limit = settings, limit
+        self.endpoints = endpoints(settings)
+        self.ledger = Ledger({}, settings.budget)
+
+    @property
+    def is_live(self) -> bool:
+        """Whether a model grades."""
+        return self.endpoints["judge"] is not None
+
+    def measure(self, file: LabelFile) -> Iterator[Measured]:
+        """Every fitting pair of judge and label; those for which there is nothing to compare are left out."""
+        rows = sample(file.rows, self.limit, self.settings.seed)
+        graded: dict[str, list[Graded]] = {}
+        for pairing in pairings(file):
+            for judge in pairing.judges:
+                name = JudgeName.of(judge).judge
+                if name in judge_names() and name not in graded:
+                    graded[name] = self._grade(name, rows, APART.get(file.dataset, ""))
+                if name in graded and (compared := self._compared(file, pairing, judge, graded[name])):
+                    yield Measured(judge, pairing, compared)
+
+    def _compared(
+        self, file: LabelFile, pairing: Pairing, judge: str, graded: Sequence[Graded]
+    ) -> Compared | None:
+        label = dimension(file, pairing.label, pairing.good)
+        field, apart = JudgeName.of(judge).field, APART.get(file.dataset, "")
+        try:
+            return compare(file, graded, label, field=field, seed=self.settings.seed, apart=apart)
+        except UnknownName:  # a part that only models, or only stand-ins, have
+            return None
+        except InputError as error:
+            if any(each.score.state == "failed" for each in graded):
+                print(f"{judge}: {error}", file=sys.stderr)
+            return None
+
+    def _grade(self, judge: str, rows: Sequence[Labelled], apart: str) -> list[Graded]:
+        settings = judged_with(self.settings, judge, by_model=self.is_live)
+        stage = Stage(settings, self.endpoints, (), self.ledger)
+
+        async def grade() -> list[Graded]:
+            try:
+                return await Sitting(stage, filed(stage, judge)).grade(rows, apart=apart)
+            finally:
+                await stage.close(None)
+
+        return asyncio.run(grade())
+
+
+def calibration(file: LabelFile, measured: Measured) -> Calibration:
+    """What is shipped of a stand-in: its figures, without rows."""
+    label = dimension(file, measured.pairing.label, measured.pairing.good)
+    languages = [row.case.language for row in file.rows]
+    return Calibration(
+        judge=measured.judge,
+        label=label.name,
+        dataset=file.dataset,
+        n=measured.compared.figures.n,
+        rubric=measured.compared.rubric,
+        model=LEXICAL,
+        language=max(languages, key=languages.count),
+        good=label.good,
+        date=stored.today(),
+        file=file.path.name,
+        sha256=file.sha256,
+        figures=figures_json(measured.compared.figures),
+        scale=measured.compared.figures.scale,
+    )
+
+
+def label_files(data: Path, names: Sequence[str]) -> list[Path]:
+    """The label files under a folder, of sets whose name has one of `names` in it."""
+    found = sorted(path for path in data.rglob("judge_labels_*") if ".json" in path.name)
+    return [path for path in found if not names or any(name in path.name for name in names)]
+
+
+def label_sets(paths: Sequence[Path]) -> Iterator[LabelFile]:
+    """Each file, and after the last file of a data set all of its files together."""
+    by_name: dict[str, list[LabelFile]] = {}
+    for path in paths:
+        file = read_labels(path)
+        by_name.setdefault(file.dataset, []).append(file)
+    for dataset, files in by_name.items():
+        yield from files
+        if len(files) > 1:
+            rows = {row.case.id: row for file in files for row in file.rows}
+            yield files[-1]._replace(path=Path(f"{dataset}, together"), rows=tuple(rows.values()))
+
+
+def main(arguments: Sequence[str] = ()) -> None:
+    """A table for each set."""
+    given = _parse(arguments)
+    settings = load({"offline": given.offline, "judge_model": given.judge_model, "budget": given.budget})
+    files = label_files(given.data, given.set) if given.data.is_dir() else []
+    if not files:
+        print(f"validity            skipped: no label sets in {given.data.name}/ (set REHEARSAL_BENCH_DATA)")
+        return
+    bench, started = Bench(settings, given.limit), time.perf_counter()
+    print(f"validity            {_who(bench)}")
+    for file in label_sets(files):
+        _show_set(bench, file, given.write)
+    if not bench.is_live and not given.set:
+        lexical_validity.DATA = given.data
+        print()
+        lexical_validity.main()
+    calls = sum(role.calls for role in bench.ledger.roles.values())
+    cost = "price unknown" if bench.ledger.cost_usd is None else f"{bench.ledger.cost_usd:.2f} USD"
+    print(f"\n{len(files)} files in {time.perf_counter() - started:.0f} s, {calls} model calls, {cost}")
+
+
+def _show_set(bench: Bench, file: LabelFile, write: Path | None) -> None:
+    started = time.perf_counter()
+    languages = "/".join(sorted({row.case.language for row in file.rows}))
+    print(f"\n## {file.path.name} ({file.dataset}, {languages}, {len(file.rows):,} rows)")
+    print(f"{'':36}{'n':>6}  {'rho':18}{'tau':>5}  {'AUROC':18}{'kappa':18}{'judge-people':18}")
+    last = ""
+    for measured in bench.measure(file):
+        if measured.pairing.label != last:
+            last = measured.pairing.label
+            _show_label(file, measured)
+        _show_judge(measured)
+        if write and not bench.is_live and "." not in measured.judge and _is_stand_in(bench, measured.judge):
+            stored.save(calibration(file, measured), write)
+    print(f"({time.perf_counter() - started:.0f} s)")
+
+
+def _show_label(file: LabelFile, measured: Measured) -> None:
+    """What has to be beaten, on the rows of the first judge."""
+    label = dimension(file, measured.pairing.label, measured.pairing.good)
+    figures = measured.compared.figures
+    print(f"{label.good} ({figures.good:,} of {figures.n:,} good, {figures.groups:,} groups)")
+    if figures.humans:
+        kappa = "" if figures.humans.kappa is None else f"{figures.humans.kappa:.2f} of pairs"
+        print(_line("  people (one and the rest)", figures.humans.scorer, kappa))
+    published = [scorer for scorer in figures.scorers if scorer.name not in TRIVIAL]
+    published.sort(key=lambda scorer: -(scorer.spearman.value or 0))
+    for scorer in figures.scorers:
+        if scorer.name in TRIVIAL:
+            print(_line(f"  trivial {scorer.name}", scorer))
+    for scorer in published[:PUBLISHED]:
+        print(_line(f"  published {scorer.name}", scorer))
+
+
+def _show_judge(measured: Measured) -> None:
+    figures, counts = measured.compared.figures, measured.compared.counts
+    told = f"{bounded(figures.kappa):18}{bounded(figures.leniency, signed=True):18}"
+    notes = [f"{counts.failed} failed"] if counts.failed else []
+    if figures.histogram.poor:
+        notes.append(f"{figures.histogram.share:.0%} are {figures.histogram.commonest:g}")
+    print(_line(f"> {measured.judge}", figures.judge, f"{told}{', '.join(notes)}"))
+
+
+def _line(name: str, scorer: Scorer, more: str = "") -> str:
+    tau = "-" if scorer.kendall is None else f"{scorer.kendall:.2f}"
+    ranks = f"{bounded(scorer.spearman):18}{tau:>5}  {bounded(scorer.auroc):18}"
+    return f"{name:36}{scorer.n:>6,}  {ranks}{more}".rstrip()
+
+
+def _is_stand_in(bench: Bench, judge: str) -> bool:
+    stage = Stage(judged_with(bench.settings, judge, by_model=False), bench.endpoints, (), bench.ledger)
+    return isinstance(stage.judges[judge], Rubric)
+
+
+def _who(bench: Bench) -> str:
+    endpoint = bench.endpoints["judge"]
+    if endpoint is None:
+        return "offline stand-ins (word overlap); live: untested, no endpoint"
+    return f"judge {endpoint.model} at {endpoint.address}, --judging {bench.settings.judging}"
+
+
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.validity")
+    parser.add_argument("--data", type=Path, default=lexical_validity.DATA, help="folder of label sets")
+    parser.add_argument("--set", action="append", default=[], help="only sets with this in their name")
+    parser.add_argument("--limit", type=int, help="only so many rows of each set, by lot")
+    parser.add_argument("--offline", action="store_true", help="the stand-ins, whatever is configured")
+    parser.add_argument("--judge-model", help="model that grades")
+    parser.add_argument("--budget", type=float, help="stop once so many dollars are spent")
+    parser.add_argument("--write", type=Path, help="store the stand-ins' calibrations in this folder")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except RehearsalError as stopped:
+        sys.exit(f"error: {stopped}")

@@ -1,0 +1,253 @@
+"""A calibration for a terminal, in Japanese or English: agreement, leniency, thresholds, what is to beat."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from simulator.analysis.calibration import ENOUGH, TRIVIAL
+from simulator.analysis.calibration_figures import Bounds, Figures, Scorer
+from simulator.analysis.resampling import RESAMPLES
+from simulator.calibration.comparison import Compared
+from simulator.calibration.dimension import Dimension
+from simulator.calibration.stored import Calibration, short
+from simulator.prompts import Texts
+from simulator.reports.words import plain
+from simulator.reports.wrapping import wrap
+
+WORDS = Texts(Path(__file__).with_name("words.toml"))
+# The longest bar of a histogram, in marks of two cells.
+_BAR = 12
+_ALARM, _SOFT = "bold red", "dim"
+
+
+Grader = Literal["by_model", "by_stand_in", "by_function"]
+
+
+class Shown(NamedTuple):
+    """What is painted: the stored calibration, what it was made from, and how."""
+
+    calibration: Calibration
+    compared: Compared
+    label: Dimension
+    domain: str
+    seed: int
+    grader: Grader
+    path: Path | None = None
+
+
+def paint(shown: Shown, console: Console) -> None:
+    """Prints the whole calibration; everything as text, never as markup."""
+    _Painter(shown, console).everything()
+
+
+class _Painter:
+    """One calibration on one console."""
+
+    def __init__(self, shown: Shown, console: Console) -> None:
+        self.shown, self.console = shown, console
+        self.figures: Figures = shown.compared.figures
+
+    def say(self, key: str, **values: object) -> str:
+        """A text in the language of the rows."""
+        texts = {name: f"{v:,}" if isinstance(v, int) else str(v) for name, v in values.items()}
+        return WORDS(self.shown.calibration.language, key, **texts)
+
+    def everything(self) -> None:
+        """From what was compared to what is to be watched."""
+        c = self.shown.calibration
+        self._line("")
+        self._line(self.say("title", judge=c.judge, label=c.label, dataset=c.dataset), "bold underline")
+        for line in self._made_of():
+            self._line(line)
+        self._line("")
+        self._scorers()
+        self._line(self.say("interval_note", draws=RESAMPLES, seed=self.shown.seed), _SOFT)
+        self._line("")
+        self._facts()
+        self._histogram()
+        self._domains()
+        notes = list(self._notes())
+        if notes:
+            self._line("")
+        for alarm, note in notes:
+            self._item("!" if alarm else "-", note, _ALARM if alarm else "")
+        if self.shown.path:
+            self._line("")
+            self._line(self.say("saved", path=self.shown.path))
+
+    def _made_of(self) -> Iterator[str]:
+        """Who graded, and what became of the rows."""
+        counts, c = self.shown.compared.counts, self.shown.calibration
+        yield self.say(self.shown.grader, **({"model": c.model} if self.shown.grader == "by_model" else {}))
+        yield self.say("rubric", rubric=c.rubric or "-")
+        parts = [self.say("rows", n=self.figures.n, all=counts.rows, groups=self.figures.groups)]
+        if counts.skipped:
+            parts.append(self.say("skipped", count=counts.skipped, reason=counts.reason))
+        if counts.failed:
+            parts.append(self.say("failed", count=counts.failed))
+        if counts.unlabelled:
+            parts.append(self.say("unlabelled", count=counts.unlabelled))
+        yield "  ".join(parts)
+        yield self.say("good", good=c.good, n=self.figures.good, all=self.figures.n)
+
+    def _scorers(self) -> None:
+        """The judge, people, trivial scorers and published ones on the same rows."""
+        grid = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+        grid.add_column(Text(self.say("scorer"), _SOFT))
+        grid.add_column(Text("n", _SOFT), justify="right")
+        for title in ("Spearman", "Kendall", "AUROC"):
+            grid.add_column(Text(title, _SOFT), no_wrap=True)
+        grid.add_row(*self._row(self.shown.calibration.judge, self.figures.judge, "bold"))
+        if self.figures.humans:
+            grid.add_row(*self._row(self.say("people"), self.figures.humans.scorer))
+        for scorer in self.figures.scorers:
+            grid.add_row(*self._row(self._name(scorer.name), scorer))
+        self.console.print(grid, highlight=False)
+
+    def _row(self, name: str, scorer: Scorer, style: str = "") -> list[Text]:
+        cells = (
+            name,
+            f"{scorer.n:,}",
+            bounded(scorer.spearman),
+            short(scorer.kendall),
+            bounded(scorer.auroc),
+        )
+        return [Text(self._fit(cell), style) for cell in cells]
+
+    def _name(self, name: str) -> str:
+        return self.say(name) if name in TRIVIAL else self.say("published", name=name)
+
+    def _facts(self) -> None:
+        """Kappa, leniency and thresholds, as names and values."""
+        rows = list(self._figures())
+        column = max(cell_len(self._fit(name)) for name, _ in rows) + 2
+        for name, value in rows:
+            self._item(name, value, indent=column)
+
+    def _figures(self) -> Iterator[tuple[str, str]]:
+        figures = self.figures
+        people = figures.humans
+        kappa = [bounded(figures.kappa)]
+        if people and people.kappa is not None:
+            told = {"annotators": people.annotators, "pairs": people.pairs}
+            kappa.append(self.say("kappa_people", kappa=short(people.kappa), **told))
+        yield self.say("kappa"), f"{'  '.join(kappa)}\n{self.say('kappa_note', scale=self.shown.label.scale)}"
+        means = {"judge": short(figures.judge_mean), "people": short(figures.people_mean)}
+        leaning = f"{bounded(figures.leniency, signed=True)}  {self.say(_leaning(figures.leniency))}"
+        yield self.say("leniency"), f"{leaning}\n{self.say('leniency_note', **means)}"
+        if figures.one_kind:
+            return
+        yield self.say("threshold"), self._best()
+        yield self.say("precise", wanted=short(figures.wanted_precision)), self._precise()
+
+    def _best(self) -> str:
+        cut = self.figures.threshold
+        if cut is None:
+            return self.say("threshold_none")
+        return self.say(
+            "threshold_best",
+            grade=f"{cut.grade:g}",
+            accuracy=short(cut.balanced_accuracy),
+            precision=short(cut.precision),
+            recall=short(cut.recall),
+        )
+
+    def _precise(self) -> str:
+        cut = self.figures.precise
+        if cut is None:
+            return self.say("precise_none")
+        told = {"grade": f"{cut.grade:g}", "precision": short(cut.precision), "recall": short(cut.recall)}
+        return self.say("precise_found", rows=cut.rows, **told)
+
+    def _histogram(self) -> None:
+        """A bar for each grade."""
+        bars = self.figures.histogram.bars
+        most = max(count for _, count in bars)
+        self._line("")
+        self._line(self.say("histogram"), _SOFT)
+        for grade, count in bars:
+            told = self.say("share", count=count, percent=f"{100 * count / self.figures.n:.0f}")
+            self._line(f"{grade:>5g}  {'■' * round(_BAR * count / most)} {told}")
+
+    def _domains(self) -> None:
+        """The agreement within each domain, the lowest marked."""
+        if not self.figures.parts:
+            return
+        lowest = self.figures.lowest(ENOUGH)
+        grid = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+        grid.add_column(Text(self.say("domains", field=self.shown.domain), _SOFT))
+        for title in ("n", "Spearman", "AUROC", self.say("leniency"), ""):
+            grid.add_column(Text(title, _SOFT), justify="right" if title == "n" else "left")
+        for part in self.figures.parts:
+            mark = self.say("lowest") if part is lowest else ""
+            figures = (short(part.spearman), short(part.auroc), signed_short(part.leniency))
+            cells = (part.name or "-", f"{part.n:,}", *figures, mark)
+            grid.add_row(*(Text(self._fit(cell), _ALARM if mark else "") for cell in cells))
+        self._line("")
+        self.console.print(grid, highlight=False)
+
+    def _notes(self) -> Iterator[tuple[bool, str]]:
+        """What the reader must know before relying on the figures."""
+        figures, rho = self.figures, self.figures.judge.spearman
+        if figures.n < ENOUGH:
+            yield True, self.say("few", n=figures.n)
+        if figures.histogram.poor:
+            told = {"percent": f"{100 * figures.histogram.share:.0f}"}
+            yield True, self.say("poor", grade=f"{figures.histogram.commonest:g}", **told)
+        if rho.value is None:
+            yield True, self.say("constant")
+        if rho.value is not None and rho.value < 0 and set(figures.levels) == {0, 1}:
+            yield True, self.say("against")
+        if figures.one_kind:
+            yield True, self.say("no_auroc")
+        if figures.groups == 1:
+            yield False, self.say("one_group")
+        if figures.advantage:
+            better = figures.advantage.low is not None and figures.advantage.low > 0
+            told = {"difference": bounded(figures.advantage, signed=True)}
+            key = "beats" if better else "not_better"
+            yield not better, self.say(key, scorer=self._name(figures.best_trivial), **told)
+        if self.shown.compared.own_reference:
+            yield False, self.say("own_reference", n=self.shown.compared.own_reference)
+
+    def _line(self, text: str, style: str = "") -> None:
+        for line in wrap(self._fit(text), self.console.width):
+            self.console.print(Text(line, style=style), highlight=False)
+
+    def _item(self, marker: str, text: str, style: str = "", indent: int = 0) -> None:
+        """A paragraph that hangs from its marker, `indent` cells from the left."""
+        head = marker + " " * max(1, indent - cell_len(marker))
+        for line in wrap(self._fit(text), self.console.width - cell_len(head)):
+            self.console.print(Text(head, style).append(line), highlight=False)
+            head = " " * cell_len(head)
+
+    def _fit(self, text: str) -> str:
+        """The text without control codes, and without what this console's encoding does not have."""
+        encoding = self.console.encoding
+        return plain(text).encode(encoding, "replace").decode(encoding)
+
+
+def bounded(bounds: Bounds, *, signed: bool = False) -> str:
+    """`.83 [.77, .88]`; with its sign where it is a difference."""
+    show = signed_short if signed else short
+    if bounds.low is None or bounds.high is None:
+        return show(bounds.value)
+    return f"{show(bounds.value)} [{show(bounds.low)}, {show(bounds.high)}]"
+
+
+def signed_short(value: float | None) -> str:
+    """`+.05`, `-.12`; what rounds to nothing has no sign."""
+    if value is None or abs(value) < 0.005:
+        return short(value and abs(value))
+    return f"{'+' if value > 0 else ''}{short(value)}"
+
+
+def _leaning(bounds: Bounds) -> str:
+    if bounds.value is None or bounds.low is None or bounds.high is None or bounds.low <= 0 <= bounds.high:
+        return "level"
+    return "lenient" if bounds.value > 0 else "strict"

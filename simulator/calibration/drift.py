@@ -1,0 +1,149 @@
+"""Whether a judge still grades as it did when it was calibrated: a few frozen rows, graded anew."""
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from simulator.analysis.resampling import Draws, drawn_mean, interval
+from simulator.cache import ResponseCache
+from simulator.calibration import stored
+from simulator.calibration.grading import Grade, JudgeName, Sitting, grades_of, sample
+from simulator.calibration.labels import LabelFile, Labelled, read_labels
+from simulator.calibration.stored import Calibration
+from simulator.errors import InputError
+from simulator.stage import Stage
+from simulator.types import Value
+
+# Rows that are graded again at most, and the shift (of 0..1) that is drift however few they are.
+ROWS, TOO_FAR = 40, 0.1
+
+
+class Drift(Value):
+    """One judge on n frozen rows: `shift` is the mean of new less old grade on a scale 0..1.
+
+    `equal` is the share (0..1) of rows with the same grade. `drifted`: the 95 % interval of the shift
+    excludes 0, or it is over 0.1 either way. `same_rubric` is False where prompt or model are no longer
+    those of the calibration; `failed` counts rows that could not be graded.
+    """
+
+    judge: str
+    n: int
+    shift: float
+    low: float | None
+    high: float | None
+    equal: float
+    drifted: bool
+    same_rubric: bool
+    failed: int = 0
+
+
+class Frozen(Value):
+    """A calibration, and the label file that it was made with, unchanged."""
+
+    calibration: Calibration
+    path: Path
+
+
+def frozen_sets(check: Path, judges: Sequence[str], folder: Path = stored.FOLDER) -> tuple[Frozen, ...]:
+    """What a run can be checked against: `check` is a stored calibration, or a calibrated label file.
+
+    Raises InputError when none of these judges was calibrated with it, or when the file has changed.
+    """
+    if check.suffix == ".json" and (frozen := _of_calibration(check)):
+        found = [frozen] if JudgeName.of(frozen.calibration.judge).judge in judges else []
+    else:
+        sha256 = read_labels(check).sha256
+        known = [c for c in stored.all_in(folder) if c.sha256 == sha256 and c.rows]
+        first = {JudgeName.of(c.judge).judge: c for c in sorted(known, key=lambda c: c.judge, reverse=True)}
+        found = [Frozen(calibration=c, path=check) for name, c in sorted(first.items()) if name in judges]
+    if not found:
+        msg = (
+            f"{check}: none of the judges {', '.join(judges)} was calibrated with it."
+            " First: calibrate FILE --judge NAME --label LABEL."
+        )
+        raise InputError(msg)
+    return tuple(found)
+
+
+async def drift(stage: Stage, frozen: Frozen, *, seed: int, rows: int = ROWS) -> Drift:
+    """Grades at most so many of the frozen rows anew, past the cache, with the judge of this run."""
+    calibration = frozen.calibration
+    old = dict(calibration.rows)
+    name = JudgeName.of(calibration.judge)
+    drawn = sample([row for row in read_labels(frozen.path).rows if row.case.id in old], rows, seed)
+    sitting = Sitting(stage, name.judge)
+    with _asked_anew(stage.connections.cache):
+        graded = await sitting.grade(drawn)
+    new = grades_of(graded, name.field)
+    failed = sum(each.score.state == "failed" for each in graded)
+    rubrics = {each.score.rubric for each in graded if each.score.rubric}
+    return _drift(calibration, old, new, failed, same=rubrics <= {calibration.rubric}, seed=seed)
+
+
+def _drift(
+    calibration: Calibration,
+    old: Mapping[str, float],
+    new: Sequence[Grade],
+    failed: int,
+    *,
+    same: bool,
+    seed: int,
+) -> Drift:
+    low, high = calibration.scale
+    changes = [(grade.value - old[grade.row.case.id]) / (high - low) for grade in new]
+    if not changes:
+        msg = f"drift check: the judge {calibration.judge} could grade none of the frozen rows."
+        raise InputError(msg)
+    shift = sum(changes) / len(changes)
+    bounds = _bounds([grade.row for grade in new], changes, seed)
+    apart = bounds is not None and (bounds[0] > 0 or bounds[1] < 0)
+    return Drift(
+        judge=calibration.judge,
+        n=len(changes),
+        shift=shift,
+        low=bounds[0] if bounds else None,
+        high=bounds[1] if bounds else None,
+        equal=sum(abs(change) < 1e-9 for change in changes) / len(changes),
+        drifted=apart or abs(shift) > TOO_FAR,
+        same_rubric=same,
+        failed=failed,
+    )
+
+
+def _bounds(rows: Sequence[Labelled], changes: Sequence[float], seed: int) -> tuple[float, float] | None:
+    draws = Draws([row.group for row in rows], seed=seed)
+    return interval(drawn_mean(changes, draws)) if draws.clusters > 1 else None
+
+
+def _of_calibration(path: Path) -> Frozen | None:
+    """A stored calibration with its label file; None when this is another kind of JSON file."""
+    try:
+        calibration = stored.read(path)
+    except InputError:
+        return None
+    if not calibration.rows:
+        msg = f"{path}: it has no rows to grade again; calibrate the judge here first."
+        raise InputError(msg)
+    named = Path(calibration.file)
+    file = next((f for f in (named, path.parent / named.name) if f.exists()), None)
+    if file is None or _changed(read_labels(file), calibration):
+        what = "is gone" if file is None else "has changed since"
+        msg = f"{path}: the label file {calibration.file} {what}; calibrate again."
+        raise InputError(msg)
+    return Frozen(calibration=calibration, path=file)
+
+
+def _changed(file: LabelFile, calibration: Calibration) -> bool:
+    return file.sha256 != calibration.sha256
+
+
+@contextlib.contextmanager
+def _asked_anew(cache: ResponseCache) -> Iterator[None]:
+    """While it lasts no stored answer is used: yesterday's reply says nothing of today's model."""
+    mode = cache.mode
+    if mode != "off":
+        cache.mode = "refresh"
+    try:
+        yield
+    finally:
+        cache.mode = mode

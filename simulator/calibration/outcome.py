@@ -1,0 +1,145 @@
+"""From a judge's name and a label file to a stored calibration."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from simulator.analysis.calibration_figures import figures_json
+from simulator.calibration import stored
+from simulator.calibration.comparison import Compared, compare, domain_of
+from simulator.calibration.console import Grader
+from simulator.calibration.dimension import Dimension, dimension
+from simulator.calibration.grading import Graded, JudgeName, Sitting, filed, judged_with, sample
+from simulator.calibration.labels import LabelFile, Labelled, exhibit_of, read_labels
+from simulator.calibration.stored import Calibration
+from simulator.endpoints import LEXICAL, endpoints
+from simulator.errors import UnknownName
+from simulator.forecast import GRADE, GRADES, tokens
+from simulator.judging import ModelJudging
+from simulator.rubrics import Rubric
+from simulator.settings import Settings
+from simulator.spending import Ledger, cost_usd
+from simulator.stage import Stage
+from simulator.types import Language, Score, Spending, Usage
+
+
+class Wish(NamedTuple):
+    """What is to be compared: the file, the judge (`turn.completeness`: a part of its verdict), the label."""
+
+    file: str
+    judge: str
+    label: str
+    good: str | None = None
+    by: str | None = None
+    precision: float = 0.9
+    limit: int | None = None
+
+
+class Calibrating:
+    """One calibration: made before anything is paid, so that whatever is wrong with the input shows here."""
+
+    def __init__(self, wish: Wish, settings: Settings, folder: Path = stored.FOLDER) -> None:
+        """Reads labels and judge; connects to nothing yet. `folder` is where calibrations are kept."""
+        self.wish, self.name, self.folder = wish, JudgeName.of(wish.judge), folder
+        self.file: LabelFile = read_labels(wish.file)
+        self.label: Dimension = dimension(self.file, wish.label, wish.good)
+        self.domain = domain_of(self.file, wish.by)
+        labelled = [row for row in self.file.rows if self.label.said(row)]
+        self.rows: list[Labelled] = sample(labelled, wish.limit, settings.seed)
+        known = endpoints(settings)
+        self.settings = judged_with(settings, self.name.judge, by_model=known["judge"] is not None)
+        self.stage = Stage(self.settings, known, (), Ledger({}, settings.budget))
+        self.judge = filed(self.stage, self.name.judge)
+        self._check_field()
+
+    @property
+    def title(self) -> str:
+        """What the calibration is filed under: the judge, and the part that is compared."""
+        return str(JudgeName(self.judge, self.name.field))
+
+    @property
+    def language(self) -> Language:
+        """The language of most rows; Japanese on a tie."""
+        english = sum(row.case.language == "en" for row in self.rows)
+        return "en" if english > len(self.rows) / 2 else "ja"
+
+    @property
+    def file_name(self) -> str:
+        """What the calibration is called in its folder."""
+        return stored.file_name(self.title, self.label.name, self.file.dataset)
+
+    def sitting(self) -> Sitting:
+        """The judge at its work; a model's grades are kept beside the result until that is stored."""
+        return Sitting(self.stage, self.judge, self.folder / f".{self.file_name}.partial.jsonl")
+
+    async def grade(self, sitting: Sitting, progress: Callable[[Score], None]) -> list[Graded]:
+        """All rows graded, and every connection closed."""
+        try:
+            return await sitting.grade(self.rows, progress=progress)
+        finally:
+            await self.stage.close(None)
+
+    def compare(self, graded: list[Graded]) -> Compared:
+        """The figures."""
+        return compare(
+            self.file,
+            graded,
+            self.label,
+            field=self.name.field,
+            by=self.wish.by,
+            precision=self.wish.precision,
+            seed=self.settings.seed,
+        )
+
+    def grader(self) -> tuple[Grader, str]:
+        """Who graded, and its name: a model, a stand-in, or a function without one."""
+        models = self.stage.models()
+        if isinstance(self.stage.judges[self.judge], Rubric):
+            return ("by_stand_in" if models["judge"] == LEXICAL else "by_model"), models["judge"]
+        asked = [models[role] for role in self.stage.ledger.roles]
+        return ("by_model", ", ".join(dict.fromkeys(asked))) if asked else ("by_function", LEXICAL)
+
+    def calibration(self, compared: Compared) -> Calibration:
+        """What is stored."""
+        return Calibration(
+            judge=self.title,
+            label=self.label.name,
+            dataset=self.file.dataset,
+            n=compared.figures.n,
+            rubric=compared.rubric,
+            model=self.grader()[1],
+            language=self.language,
+            good=self.label.good,
+            date=stored.today(),
+            file=str(self.file.path),
+            sha256=self.file.sha256,
+            figures=figures_json(compared.figures),
+            rows=tuple((grade.row.case.id, round(grade.value, 6)) for grade in compared.grades),
+            scale=compared.figures.scale,
+        )
+
+    def forecast(self, sitting: Sitting) -> Spending:
+        """Calls, tokens and dollars at most, from the real prompts; nothing where no model grades."""
+        spent = Spending()
+        for judging in sitting.panel.judgings:
+            if isinstance(judging, ModelJudging):
+                form = GRADES + GRADE * (len(judging.rubrics) - 1)
+                sizes = [_prompt(judging, row) for row in self.rows]
+                calls, tokens_in = len(sizes) * judging.votes, sum(sizes) * judging.votes
+                used = Usage(model=judging.model.endpoint.model, tokens_in=tokens_in, tokens_out=form * calls)
+                spent = Spending(
+                    calls=calls, tokens_in=tokens_in, tokens_out=used.tokens_out, cost_usd=cost_usd(used)
+                )
+        return spent
+
+    def _check_field(self) -> None:
+        """A part that the form does not have is told before it is paid for; stand-ins have their own."""
+        judge, field = self.stage.judges[self.judge], self.name.field
+        by_model = self.stage.models()["judge"] != LEXICAL
+        if field and by_model and isinstance(judge, Rubric) and field not in judge.fields:
+            raise UnknownName(f"part of {self.judge}", field, judge.fields)
+
+
+def _prompt(judging: ModelJudging, row: Labelled) -> int:
+    messages = judging.frame.prompt(exhibit_of(row), judging.rubrics, alone=judging.alone)
+    return sum(tokens(message["content"]) for message in messages)

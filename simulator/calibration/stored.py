@@ -1,0 +1,159 @@
+"""A calibration as it is kept: bound to one rubric, so that it never vouches for another prompt or model."""
+
+import contextlib
+import json
+import os
+import re
+from collections.abc import Collection, Iterator
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import JsonValue, ValidationError
+
+from simulator import find
+from simulator.errors import InputError
+from simulator.types import Language, Value
+
+FOLDER = Path("calibrations")
+# Calibrations that come with the program: of the offline stand-ins, without rows.
+SHIPPED = find.JUDGES / "_calibrations"
+_UNSAFE = re.compile(r"[^\w.-]+")
+
+
+class Calibration(Value):
+    """How far a judge with this rubric agreed with people on one label of one data set.
+
+    `figures` are those of `calibrate --json`; `rows` has (row id, grade) of every row that was compared.
+    """
+
+    judge: str
+    label: str
+    dataset: str
+    n: int
+    rubric: str
+    model: str
+    language: Language
+    good: str
+    date: date
+    file: str
+    sha256: str
+    figures: dict[str, JsonValue]
+    rows: tuple[tuple[str, float], ...] = ()
+    scale: tuple[float, float] = (1, 5)
+
+    @property
+    def auroc(self) -> float | None:
+        """How often (0..1) an answer that people call good is graded above one that they do not."""
+        value = self.figures.get("auroc")
+        return float(value) if isinstance(value, (int, float)) else None
+
+    def __str__(self) -> str:
+        """`AUROC .89 [.84-.93], n 222, mtrag_human faithfulness`; rho where the label has one class only."""
+        name, value, low, high = self._headline()
+        between = f" [{short(low)}-{short(high)}]" if low is not None and high is not None else ""
+        return f"{name} {short(value)}{between}, n {self.n:,}, {self.dataset} {self.label}"
+
+    def _headline(self) -> tuple[str, float | None, float | None, float | None]:
+        intervals: Any = self.figures.get("intervals") or {}
+        if self.auroc is not None:
+            low, high = intervals.get("auroc") or (None, None)
+            return "AUROC", self.auroc, low, high
+        rho: Any = self.figures.get("spearman") or {}
+        return "rho", rho.get("value"), rho.get("low"), rho.get("high")
+
+
+def short(value: float | None) -> str:
+    """Two decimals without the leading zero: .89, -.12, 1.00; a stroke for nothing."""
+    if value is None:
+        return "-"
+    shown = f"{value:.2f}".replace("-0.00", "0.00")
+    return shown.replace("0.", ".", 1) if abs(value) < 0.995 else shown
+
+
+def file_name(judge: str, label: str, dataset: str) -> str:
+    """`groundedness-faithfulness-mtrag_human.json`."""
+    return f"{'-'.join(_UNSAFE.sub('_', part) for part in (judge, label, dataset))}.json"
+
+
+def is_better_known(calibration: Calibration, folder: Path = FOLDER) -> bool:
+    """Whether the folder has this calibration from more rows of the same file, of the same rubric."""
+    path = folder / file_name(calibration.judge, calibration.label, calibration.dataset)
+    if not path.is_file():
+        return False
+    with contextlib.suppress(InputError):
+        before = read(path)
+        same = (before.rubric, before.sha256) == (calibration.rubric, calibration.sha256)
+        return same and before.n > calibration.n
+    return False
+
+
+def today() -> date:
+    """The day a calibration is dated with."""
+    return datetime.now(tz=UTC).date()
+
+
+def save(calibration: Calibration, folder: Path = FOLDER) -> Path:
+    """The whole file or the old one; gives its path."""
+    path = folder / file_name(calibration.judge, calibration.label, calibration.dataset)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        beside.write_text(calibration.model_dump_json(indent=1) + "\n", encoding="utf-8")
+        beside.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            beside.unlink(missing_ok=True)
+        msg = f"{path}: cannot be written ({error.strerror})."
+        raise InputError(msg) from None
+    return path
+
+
+def read(path: Path) -> Calibration:
+    """A stored calibration; raises InputError when it is none."""
+    try:
+        return Calibration.model_validate(json.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        msg = f"{path}: cannot be read ({error.strerror})."
+        raise InputError(msg) from None
+    except (ValueError, ValidationError, RecursionError):
+        msg = f"{path}: not a calibration; make one with: calibrate FILE --judge NAME --label LABEL"
+        raise InputError(msg) from None
+
+
+def calibrations_for(
+    judge: str, rubrics: Collection[str], language: Language | None = None, folder: Path = FOLDER
+) -> tuple[Calibration, ...]:
+    """Those of this judge with exactly this rubric: in this language first, one's own first, large first.
+
+    Grades of several rubrics have none; a rule's own grades, which have no rubric, do not count.
+    """
+    graded_by = {rubric for rubric in rubrics if rubric}
+    if len(graded_by) != 1:
+        return ()
+    found = [
+        (not_own, calibration)
+        for not_own, where in enumerate((folder, SHIPPED))
+        for calibration in all_in(where)
+        if calibration.judge == judge and calibration.rubric in graded_by
+    ]
+    found.sort(key=lambda each: (each[1].language != (language or each[1].language), each[0], -each[1].n))
+    return tuple(calibration for _, calibration in found)
+
+
+def calibration_for(
+    judge: str, rubrics: Collection[str], language: Language | None = None, folder: Path = FOLDER
+) -> Calibration | None:
+    """The calibration that says most about grades of these rubrics (Score.rubric); None: not calibrated."""
+    return next(iter(calibrations_for(judge, rubrics, language, folder)), None)
+
+
+def all_in(folder: Path) -> Iterator[Calibration]:
+    """The calibrations of a folder; a file that is none, or of another version, vouches for nothing."""
+    try:
+        paths = sorted(folder.glob("*.json"))
+    except OSError:
+        return
+    for path in paths:
+        with contextlib.suppress(InputError):
+            yield read(path)

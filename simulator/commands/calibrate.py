@@ -1,0 +1,221 @@
+"""`calibrate FILE`: how far a judge agrees with people's labels."""
+
+import asyncio
+import contextlib
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from simulator.commands.options import takes
+from simulator.settings import load
+
+if TYPE_CHECKING:
+    from simulator.calibration.comparison import Compared
+    from simulator.calibration.outcome import Calibrating
+    from simulator.calibration.stored import Calibration
+    from simulator.types import Score, Spending
+
+DONE, INCOMPLETE = 0, 3
+
+# fmt: off
+File = Annotated[str, typer.Argument(
+    metavar="FILE", help="Labelled answers: JSONL, CSV, YAML, Excel (also .gz).", show_default=False,
+)]
+Judge = Annotated[str, typer.Option(
+    "--judge", metavar="NAME", show_default=False,
+    help="Who is calibrated: a judge that `list` shows, your own file, or a part like turn.completeness.",
+)]
+Label = Annotated[str, typer.Option(
+    "--label", metavar="NAME", show_default=False, help="What people labelled: a key of `labels`.",
+)]
+Good = Annotated[str | None, typer.Option(
+    "--good", metavar="VALUE", show_default=False,
+    help="From which label on an answer is good, or the text that is good. "
+    "Default: what rounds to the top of the scale.",
+)]
+Precision = Annotated[float, typer.Option(
+    "--precision", metavar="SHARE", min=0.01, max=1.0, show_default=False,
+    help="Also show the grade from which this share of the answers is good. [default: 0.9]",
+)]
+By = Annotated[str | None, typer.Option(
+    "--by", metavar="FIELD", show_default=False,
+    help="Agreement for each value of this column or `meta` field. Default: its domains.",
+)]
+Limit = Annotated[int | None, typer.Option(
+    "--limit", metavar="N", min=1, show_default=False, help="Only so many answers, by lot.",
+)]
+Judges = Annotated[str | None, typer.Option(
+    "--judges", metavar="NAME,...", show_default=False,
+    help="The judges of your runs: with --judging combined they share one prompt with this one.",
+)]
+Folder = Annotated[str, typer.Option(
+    "--calibrations", metavar="FOLDER", show_default=False,
+    help="Where calibrations are kept. [default: calibrations]",
+)]
+# fmt: on
+
+
+@takes(
+    "offline", "judge_model", "embed_model", "judge_temperature", "judging", "votes", "guidelines",
+    "contacts", "ng_words", "cache", "budget", "calls", "timeout", "seed", "max_failed", "dry_run",
+    "json_output",
+)  # fmt: skip
+def command(  # noqa: PLR0917 - one for each option
+    flags: dict[str, Any],
+    file: File,
+    judge: Judge,
+    label: Label,
+    good: Good = None,
+    precision: Precision = 0.9,
+    by: By = None,
+    limit: Limit = None,
+    judges: Judges = None,
+    calibrations: Folder = "calibrations",
+) -> int:
+    """Compare a judge with people's labels: agreement, leniency, and from which grade on to trust it.
+
+    The figures are kept in calibrations/, bound to prompt and model, and stand beside that judge's
+    grades in later reports. Repeated after an interruption, it pays for nothing twice.
+    """
+    from simulator.calibration.outcome import Calibrating, Wish
+
+    settings = load({**flags, "judges": [judges] if judges else None})
+    wish = Wish(file, judge, label, good, by, precision, limit)
+    with contextlib.redirect_stdout(sys.stderr):  # what a judge's own code prints is none of the result
+        work = Calibrating(wish, settings, Path(calibrations))
+    return _perform(work)
+
+
+def _perform(work: "Calibrating") -> int:
+    from simulator.errors import InputError, RehearsalError
+
+    sitting = work.sitting()
+    estimate = work.forecast(sitting)
+    if work.settings.dry_run:
+        return _show_forecast(estimate, as_json=work.settings.json_output)
+    _announce(work, estimate)
+    try:
+        with _progress(len(work.rows)) as progress, contextlib.redirect_stdout(sys.stderr):
+            graded = asyncio.run(work.grade(sitting, progress))
+    except InputError:
+        raise
+    except (RehearsalError, KeyboardInterrupt) as error:
+        because = str(error).rstrip(".") or "interrupted"
+        _say(f"error: {because}. What was graded is kept: the same command goes on from there.")
+        return INCOMPLETE
+    compared = work.compare(graded)
+    calibration = work.calibration(compared)
+    path = _stored(work, calibration)
+    sitting.forget()
+    _show(work, compared, calibration, path)
+    return _exit_code(work, compared)
+
+
+def _stored(work: "Calibrating", calibration: "Calibration") -> Path | None:
+    """A sample does not replace the same calibration from more answers."""
+    from simulator.calibration import stored
+
+    if stored.is_better_known(calibration, work.folder):
+        _say(f"Not stored: {work.folder / work.file_name} was made from more answers than these.")
+        return None
+    return stored.save(calibration, work.folder)
+
+
+def _show(work: "Calibrating", compared: "Compared", calibration: "Calibration", path: Path | None) -> None:
+    from rich.console import Console
+
+    from simulator.calibration.console import Shown, paint
+
+    grader, _ = work.grader()
+    console = Console(stderr=work.settings.json_output)
+    paint(Shown(calibration, compared, work.label, work.domain, work.settings.seed, grader, path), console)
+    if work.settings.json_output:
+        shown = _as_json(work, compared, calibration, path)
+        sys.stdout.write(json.dumps(shown, ensure_ascii=False) + "\n")
+
+
+def _as_json(
+    work: "Calibrating", compared: "Compared", calibration: "Calibration", path: Path | None
+) -> dict[str, Any]:
+    spent, counts = work.stage.ledger, compared.counts
+    about = {key: getattr(calibration, key) for key in ("judge", "label", "n", "rubric", "dataset", "model")}
+    figures = {key: value for key, value in calibration.figures.items() if key != "n"}
+    return {
+        **about,
+        **figures,
+        "language": calibration.language,
+        "rows": counts.rows,
+        "skipped": counts.skipped,
+        "failed": counts.failed,
+        "unlabelled": counts.unlabelled,
+        "file": calibration.file,
+        "saved": str(path) if path else None,
+        "calls": {role: used.calls for role, used in spent.roles.items()},
+        "cost_usd": None if spent.cost_usd is None else round(spent.cost_usd, 4),
+    }
+
+
+def _exit_code(work: "Calibrating", compared: "Compared") -> int:
+    counts = compared.counts
+    tried = counts.rows - counts.skipped
+    if counts.failed <= work.settings.max_failed * tried:
+        return DONE
+    _say(f"error: {counts.failed} of {tried} grades failed ({counts.reason}). The same command tries again.")
+    return INCOMPLETE
+
+
+def _announce(work: "Calibrating", estimate: "Spending") -> None:
+    from simulator.commands.announce import counted
+
+    said = f"{counted(len(work.rows), 'answer')}, judge: {work.title}."
+    grader, model = work.grader()
+    if grader == "by_model":
+        said += f" Model: {model}. At most {_total(estimate)}."
+    elif grader == "by_stand_in":
+        said += " No model configured: a lexical stand-in grades (no language model, no cost)."
+    _say(said)
+
+
+def _show_forecast(estimate: "Spending", *, as_json: bool) -> int:
+    if as_json:
+        shown = {
+            "forecast": {"judge": estimate.model_dump(exclude={"cached"})},
+            "cost_usd": estimate.cost_usd,
+        }
+        sys.stdout.write(json.dumps(shown, ensure_ascii=False) + "\n")
+    else:
+        sys.stdout.write(f"At most {_total(estimate)}. Nothing was started.\n")
+    return DONE
+
+
+def _total(estimate: "Spending") -> str:
+    from simulator.commands.announce import counted
+
+    used = estimate.tokens_in + estimate.tokens_out
+    cost = "price unknown" if estimate.cost_usd is None else f"{estimate.cost_usd:.2f} USD"
+    return f"{counted(estimate.calls, 'model call')}, about {used:,} tokens, {cost}"
+
+
+@contextlib.contextmanager
+def _progress(rows: int) -> "Iterator[Callable[[Score], None]]":
+    """A bar when stderr is a terminal; otherwise nothing."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console  # only for eyes
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (BarColumn(bar_width=24), MofNCompleteColumn(), TextColumn("graded"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=max(1, rows))
+        yield lambda _: bar.advance(task)
+
+
+def _say(text: str) -> None:
+    from simulator.reports.words import plain
+
+    sys.stderr.write(" ".join(plain(text).split()) + "\n")

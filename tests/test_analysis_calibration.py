@@ -1,0 +1,109 @@
+"""The figures of a judge beside people."""
+
+import pytest
+
+from simulator.analysis.calibration import Marked, Yardstick, histogram, humans, measure
+from simulator.analysis.calibration_figures import figures_json
+
+BY = Yardstick(scale=(1, 5), levels=(1, 2, 3, 4), good_from=3.5, seed=1)
+
+
+def rows(*grades_and_labels: tuple[float, float]) -> list[Marked]:
+    """Rows of a group each."""
+    return [Marked(str(at), grade, label) for at, (grade, label) in enumerate(grades_and_labels)]
+
+
+def test_a_judge_that_agrees_agrees() -> None:
+    """The same order and the same place on the scale: every figure is at its best, and the cut is known."""
+    found = measure(rows((1, 1), (2.333, 2), (3.667, 3), (5, 4), (5, 4)), BY)
+
+    assert found.judge.spearman.value == pytest.approx(1)
+    assert (found.judge.kendall, found.judge.auroc.value) == (1, 1)
+    assert found.kappa.value == 1
+    assert found.leniency.value == pytest.approx(0, abs=1e-3)
+    assert found.threshold is not None
+    assert found.precise is not None
+    assert (found.threshold.grade, found.precise.grade, found.good) == (5, 5, 2)
+
+
+def test_leniency_is_judge_less_people_on_a_common_scale() -> None:
+    """A 4 of 1..5 where people said 1 of 1..4 is three quarters too mild."""
+    found = measure(rows((4, 1), (5, 2), (4, 1)), BY)
+
+    assert found.leniency.value == pytest.approx((0.75 + 2 / 3 + 0.75) / 3)
+    assert found.leniency.low is not None
+    assert found.leniency.low > 0.6
+
+
+def test_a_single_class_has_no_auroc_and_no_cut() -> None:
+    """Where nothing is bad, nothing can be told apart."""
+    found = measure(rows((3, 4), (5, 4), (4, 3.6)), BY)
+
+    assert found.one_kind
+    assert (found.judge.auroc.value, found.threshold, found.precise) == (None, None, None)
+    assert figures_json(found)["auroc"] is None
+
+
+def test_one_grade_for_most_rows_is_poor_discrimination() -> None:
+    """60 % of fours are too many, however good the rest."""
+    assert histogram([4, 4, 4, 2, 5], (1, 5)).poor
+    assert not histogram([4, 4, 3, 2, 5], (1, 5)).poor
+    assert histogram([4, 4, 4, 2, 5], (1, 5)).bars == ((1, 0), (2, 1), (3, 0), (4, 3), (5, 1))
+
+
+def test_many_grades_are_drawn_in_tenths() -> None:
+    """The top of the scale is in the last bar."""
+    bars = histogram([at / 20 for at in range(21)], (0, 1)).bars
+
+    assert (len(bars), bars[0], bars[-1], sum(count for _, count in bars)) == (10, (0, 2), (0.9, 3), 21)
+
+
+def test_other_scorers_are_measured_on_the_rows_that_they_have() -> None:
+    """A scorer that lacks a row says so by its n; only whole ones are compared with the judge."""
+    pairs = ((1, 1), (2, 2), (4, 3), (5, 4), (3, 4))
+    known = [{"length": -float(at), "token_precision": float(label)} for at, (_, label) in enumerate(pairs)]
+    whole = [
+        Marked(str(at), grade, label, scorers=known[at] | ({"rival": label} if at else {}))
+        for at, (grade, label) in enumerate(pairs)
+    ]
+    found = measure(whole, BY)
+
+    assert [(scorer.name, scorer.n) for scorer in found.scorers] == [
+        ("length", 5),
+        ("token_precision", 5),
+        ("rival", 4),
+    ]
+    assert found.best_trivial == "token_precision"
+    assert found.advantage is not None
+    assert found.advantage.value is not None
+    assert found.advantage.value < 0
+
+
+def test_people_are_compared_with_each_other() -> None:
+    """Each vote with the mean of the others; kappa over pairs who met often enough."""
+    votes = [(1.0, 1.0), (2.0, 2.0), (3.0, 3.0), (4.0, 4.0), (4.0, 3.0)]
+    marked = [
+        Marked(group=str(at), grade=1, people=sum(pair) / 2, votes=pair, annotators=("A", "B"))
+        for at, pair in enumerate(votes)
+    ]
+    found = humans(marked, BY)
+
+    assert found is not None
+    assert (found.scorer.n, found.annotators, found.pairs) == (10, 2, 1)
+    assert found.kappa == pytest.approx(1 - 0.2 / (1.36 + 1.04 + 0.04))
+    assert humans(rows((1, 1)), BY) is None
+
+
+def test_domains_are_kept_apart_and_the_lowest_is_named() -> None:
+    """Only those with enough rows can be the lowest."""
+    good = [Marked(f"a{n}", grade=n % 5 + 1, people=n % 5 * 0.75 + 1, part="a") for n in range(10)]
+    bad = [Marked(f"b{n}", grade=5 - n % 5, people=n % 5 * 0.75 + 1, part="b") for n in range(10)]
+    tiny = [Marked("c", grade=1, people=4, part="c")]
+    found = measure([*good, *bad, *tiny], BY)
+    lowest = found.lowest(10)
+
+    assert [(part.name, part.n) for part in found.parts] == [("a", 10), ("b", 10), ("c", 1)]
+    assert lowest is not None
+    assert lowest.name == "b"
+    assert lowest.spearman == pytest.approx(-1)
+    assert measure(good, BY).parts == ()

@@ -1,0 +1,53 @@
+"""The bench of judges against public label sets."""
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.validity import main
+from simulator.calibration import stored
+from tests.labelled import labelled, written
+
+
+def test_every_fitting_pair_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One table a set, with people and trivial scorers; judges that lack what they need are left out."""
+    written(tmp_path / "judge_labels_shop_dev.jsonl", labelled())
+    written(tmp_path / "judge_labels_other.jsonl", labelled("ja", dataset="other", contexts=[]))
+    written(tmp_path / "pairwise_shop.jsonl", labelled())
+    main(["--data", str(tmp_path), "--set", "judge_labels"])
+    out = capsys.readouterr().out
+
+    assert "offline stand-ins (word overlap); live: untested, no endpoint" in out
+    assert out.count("## ") == 2
+    assert out.count("> groundedness  ") == 2  # faithfulness and correct, of the set with contexts
+    assert out.count("> groundedness.score ") == 2
+    assert out.count("> similarity  ") == 2
+    assert "  people (one and the rest)" in out
+    assert "  published rival" in out
+    assert "2 files in" in out
+
+
+def test_files_of_one_set_are_shown_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two halves of a set are one set, and a sample is a sample."""
+    written(tmp_path / "judge_labels_a.jsonl", labelled()[:18])
+    written(tmp_path / "judge_labels_b.jsonl", labelled()[18:])
+    main(["--data", str(tmp_path), "--set", "judge", "--limit", "15"])
+    out = capsys.readouterr().out
+
+    assert "## shop, together (shop, en, 36 rows)" in out
+
+
+def test_calibrations_of_the_stand_ins_can_be_shipped(tmp_path: Path) -> None:
+    """Figures only: no rows, and no path of this machine."""
+    written(tmp_path / "judge_labels_shop.jsonl", labelled())
+    main(["--data", str(tmp_path), "--set", "shop", "--write", str(tmp_path / "shipped")])
+    kept = stored.read(tmp_path / "shipped" / "groundedness-faithfulness-shop.json")
+
+    assert (kept.n, kept.rows, kept.model, kept.file) == (36, (), "lexical", "judge_labels_shop.jsonl")
+
+
+def test_without_sets_it_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One sentence, and no failure."""
+    main(["--data", str(tmp_path / "none")])
+
+    assert "skipped: no label sets in none/" in capsys.readouterr().out

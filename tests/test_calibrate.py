@@ -1,0 +1,299 @@
+"""`calibrate` from the command line to the exit code, with stand-ins and with a model over HTTP."""
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from simulator.calibration import stored
+from simulator.commands.app import main
+from simulator.types import Language
+from tests.golden_files import compare
+from tests.labelled import labelled, written, written_csv
+from tests.servers.faults import Reply
+from tests.servers.openai import OpenAIServer, play, serve
+
+KEYS = ["judge", "label", "n", "rubric", "spearman", "kendall", "kappa", "auroc", "threshold", "baselines"]
+USUAL = ("calibrate", "labels.jsonl", "--judge", "groundedness", "--label", "faithfulness")
+# A judge that no change of the stand-ins moves: the grade is what the row's own id says, but for two.
+OWN = """
+from simulator import Score
+
+GRADES = {"right": 5, "half": 4, "wrong": 2}
+
+
+def strict(exhibit):
+    _, number, kind = exhibit.case.id.split("/")
+    grade = 6 - GRADES[kind] if number in ("03", "07") else GRADES[kind]
+    return Score(judge="", conversation="", turn=1, state="scored", value=grade / 5, raw=grade)
+"""
+
+
+class Done(NamedTuple):
+    """What a command left: exit code, standard output and error."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """Standard output, which is one JSON object and nothing else."""
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Any:
+    """Runs the command line here, beside a label file."""
+    written(tmp_path / "labels.jsonl", labelled())
+
+    def run(*arguments: str) -> Done:
+        code = main(arguments)
+        out, err = capsys.readouterr()
+        return Done(code, out, err)
+
+    return run
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
+    """The fake endpoint, configured for every role."""
+    with serve() as started:
+        monkeypatch.setenv("OPENAI_BASE_URL", started.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+        yield started
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_it_looks_as_it_is_meant_to(command: Any, tmp_path: Path, language: Language) -> None:
+    """Agreement beside people and trivial scorers, kappa, leniency, cuts, grades, domains, warnings."""
+    (tmp_path / "own.py").write_text(OWN, encoding="utf-8")
+    written(tmp_path / "labels.jsonl", labelled(language))
+    done = command(*USUAL[:3], "own.py:strict", *USUAL[4:])
+    rubric = stored.read(Path("calibrations/strict-faithfulness-shop.json")).rubric
+
+    assert done.code == 0
+    compare(f"calibrate_{language}.txt", done.out.replace(rubric, "RUBRIC"))
+
+
+def test_json_has_the_promised_keys(command: Any) -> None:
+    """In their order, with the figures of every baseline; the table goes to standard error."""
+    done = command(*USUAL, "--json")
+    shown = done.json
+
+    assert done.code == 0
+    assert list(shown)[:4] == KEYS[:4]
+    assert set(KEYS) <= set(shown)
+    assert (shown["judge"], shown["label"], shown["n"], shown["dataset"]) == (
+        "groundedness",
+        "faithfulness",
+        36,
+        "shop",
+    )
+    assert set(shown["spearman"]) == {"value", "low", "high"}
+    assert list(shown["baselines"]) == ["length", "token_precision", "token_recall", "rouge_l", "rival"]
+    assert shown["spearman"]["value"] > 0.7
+    assert shown["auroc"] > 0.9
+    assert (shown["calls"], shown["cost_usd"], shown["failed"]) == ({}, 0, 0)
+    assert "Calibration  groundedness x faithfulness (shop)" in done.err
+
+
+def test_it_is_kept_and_bound_to_its_rubric(command: Any) -> None:
+    """Figures and grades, without a text of the answers; a report finds it by the rubric."""
+    shown = command(*USUAL, "--json").json
+    kept = stored.read(Path(shown["saved"]))
+
+    assert shown["saved"] == "calibrations/groundedness-faithfulness-shop.json"
+    assert (kept.n, kept.rubric, len(kept.rows)) == (36, shown["rubric"], 36)
+    assert "guarantee" not in Path(shown["saved"]).read_text(encoding="utf-8")
+    found = stored.calibration_for("groundedness", {shown["rubric"]})
+    assert found == kept
+    assert str(found).startswith("AUROC .9")
+
+
+def test_a_sample_does_not_replace_the_whole(command: Any) -> None:
+    """The larger one stays; the sample is shown only."""
+    command(*USUAL)
+    done = command(*USUAL, "--limit", "20", "--json")
+
+    assert (done.code, done.json["n"], done.json["saved"]) == (0, 20, None)
+    assert stored.read(Path("calibrations/groundedness-faithfulness-shop.json")).n == 36
+    assert "was made from more answers than these" in done.err
+
+
+def test_a_model_grades_as_in_a_run(command: Any, server: OpenAIServer) -> None:
+    """One call for a row; the second time all of it comes from the cache."""
+    first = command(*USUAL[:3], "turn.completeness", *USUAL[4:], "--json")
+    again = command(*USUAL[:3], "turn", *USUAL[4:], "--json")
+
+    assert (first.code, first.json["judge"], first.json["model"]) == (0, "turn.completeness", "gpt-4.1")
+    assert (first.json["calls"], server.counts["chat"]) == ({"judge": 36}, 36)
+    assert (again.json["rubric"], again.json["calls"]) == (first.json["rubric"], {"judge": 0})
+    assert "At most 36 model calls" in first.err
+
+
+def test_a_dry_run_starts_nothing(command: Any, server: OpenAIServer) -> None:
+    """Calls, tokens, dollars; no call and no file."""
+    done = command(*USUAL, "--dry-run", "--json")
+    said = command(*USUAL, "--dry-run")
+
+    assert (done.code, done.json["forecast"]["judge"]["calls"]) == (0, 36)
+    assert done.json["cost_usd"] > 0
+    assert said.out.startswith("At most 36 model calls, about ")
+    assert server.requests == []
+    assert not Path("calibrations").exists()
+
+
+def test_failures_are_counted_and_make_it_incomplete(command: Any, server: OpenAIServer) -> None:
+    """Not in n; more than --max-failed is exit code 3, and the figures are shown all the same."""
+    server.reply = lambda request: "no" if "lamp" in str(request["messages"]) else play(request)
+    done = command(*USUAL, "--json", "--cache", "off")
+
+    assert (done.code, done.json["n"], done.json["failed"]) == (3, 33, 3)
+    assert "error: 3 of 36 grades failed" in done.err
+    assert command(*USUAL, "--json", "--cache", "off", "--max-failed", "0.1").code == 0
+
+
+def test_what_was_graded_before_a_refusal_is_kept(command: Any, server: OpenAIServer) -> None:
+    """Exit code 3 and one line; the same command pays for the rest only, also without the cache."""
+    more = (*USUAL, "--cache", "off", "--calls", "1", "--json")
+    server.reply = lambda request: play(request) if server.counts["chat"] <= 12 else Reply(status=401)
+    stopped = command(*more)
+    [partial] = Path("calibrations").iterdir()
+    before = len(partial.read_text(encoding="utf-8").splitlines())
+    server.reply = play
+    server.counts.clear()
+    done = command(*more)
+
+    assert (stopped.code, stopped.out) == (3, "")
+    assert stopped.err.splitlines()[-1].endswith(
+        "What was graded is kept: the same command goes on from there."
+    )
+    assert (done.code, done.json["n"], server.counts["chat"]) == (0, 36, 36 - before)
+    assert before >= 12
+    assert [path.name for path in Path("calibrations").iterdir()] == ["groundedness-faithfulness-shop.json"]
+
+
+def test_ctrl_c_keeps_what_was_graded(command: Any, server: OpenAIServer) -> None:
+    """The first Ctrl-C ends it in one line, with exit code 3; the same command goes on."""
+
+    def interrupted(request: dict[str, Any]) -> str:
+        if server.counts["chat"] == 6:
+            os.kill(os.getpid(), signal.SIGINT)
+        return play(request)
+
+    server.reply = interrupted
+    stopped = command(*USUAL, "--cache", "off", "--calls", "1")
+    asked = server.counts["chat"]
+    done = command(*USUAL, "--cache", "off", "--json")
+
+    assert stopped.code == 3
+    assert "error: interrupted. What was graded is kept" in stopped.err
+    assert "Traceback" not in stopped.err
+    assert (done.code, done.json["n"]) == (0, 36)
+    assert asked < 36
+    assert server.counts["chat"] <= 37
+
+
+def test_a_single_class_is_said_in_words(command: Any, tmp_path: Path) -> None:
+    """No AUROC, no passing grade, and why."""
+    written(tmp_path / "labels.jsonl", labelled(labels={"faithfulness": 4}))
+    done = command(*USUAL)
+
+    assert done.code == 0
+    assert "No AUROC and no passing grade: all answers are good, or none is." in " ".join(done.out.split())
+    assert "All grades or all labels are the same" in " ".join(done.out.split())
+    assert command(*USUAL, "--json").json["auroc"] is None
+
+
+def test_few_rows_are_said_to_be_few(command: Any) -> None:
+    """Under ten nothing can be concluded."""
+    assert "Only 6 answers: too few to conclude anything." in command(*USUAL, "--limit", "6").out
+
+
+def test_one_grade_for_most_is_poor_discrimination(command: Any, tmp_path: Path) -> None:
+    """識別力不足 in Japanese."""
+    written(tmp_path / "labels.jsonl", labelled("ja"))
+    done = command(*USUAL[:3], "fluency", *USUAL[4:])
+
+    assert "識別力不足: 採点の 100% が 5 です。" in done.out
+
+
+def test_a_table_in_japanese_is_calibrated(command: Any, tmp_path: Path) -> None:
+    """Columns of a team's own; the label that is good is a text; answers without contexts are not in n."""
+    rows = [
+        [f"r{at}", "保証は何年ですか", text, "保証期間は2年です。" if at < 12 else "", verdict]
+        for at, (text, verdict) in enumerate(
+            [("保証期間は2年です。", "良い"), ("永久に無料です。", "悪い")] * 7
+        )
+    ]
+    written_csv(tmp_path / "評価.csv", ("id", "質問", "回答", "根拠", "判定"), *rows)
+    done = command(
+        "calibrate", "評価.csv", "--judge", "groundedness", "--label", "判定", "--good", "良い", "--json"
+    )
+
+    assert (done.code, done.json["n"], done.json["skipped"], done.json["auroc"]) == (0, 12, 2, 1)
+    assert "採点対象外 2 件" in done.err
+    assert "良い回答: 判定 = 良い（6 / 12 件）" in done.err
+
+
+def test_labels_the_other_way_round_are_pointed_out(command: Any, tmp_path: Path) -> None:
+    """Where 1 is the bad one, --good 0 turns it."""
+    rows = [row | {"labels": {"hallucinated": 1 - row["labels"]["correct"]}} for row in labelled()]
+    written(tmp_path / "labels.jsonl", rows)
+    wrong = command(*USUAL[:5], "hallucinated", "--json")
+    right = command(*USUAL[:5], "hallucinated", "--good", "0", "--json")
+
+    assert "add --good 0" in wrong.err
+    assert wrong.json["auroc"] < 0.5 < right.json["auroc"]
+    assert "add --good 0" not in right.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--label", "faith"), "There are: correct, faithfulness, verdict"),
+        (("--judge", "groundednes"), "unknown judge 'groundednes'. Did you mean groundedness?"),
+        (("--judge", "groundedness.nothing"), "unknown part of this judge's verdict 'nothing'"),
+        (("--by", "colour"), "unknown field for --by 'colour'"),
+        (("--label", "verdict"), "say which is good with --good"),
+        (("--good", "high"), "--good 'high'"),
+        (("--precision", "2"), "--precision"),
+        (("--judge", "./strict.toml"), "the judge skipped all 36 rows"),
+    ],
+)
+def test_what_is_to_mend_is_one_line(
+    command: Any, root: Path, tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    """Exit code 2, the line says what to do, and nothing is stored; a judge of one's own has no stand-in."""
+    (tmp_path / "strict.toml").write_bytes((root / "judges" / "groundedness.toml").read_bytes())
+    done = command(*USUAL, *arguments)
+
+    assert done.code == 2
+    assert message in done.err.splitlines()[-1]
+    assert "Traceback" not in done.err
+    assert not Path("calibrations").exists()
+
+
+def test_no_contexts_at_all_is_said(command: Any, tmp_path: Path) -> None:
+    """The judge cannot grade a single row, and the line says what is missing."""
+    written(tmp_path / "labels.jsonl", labelled(contexts=[]))
+    done = command(*USUAL)
+
+    assert done.code == 2
+    assert "the judge skipped all 36 rows" in done.err
+    assert "No row has contexts: add a column of what was retrieved." in done.err
+
+
+def test_a_broken_line_is_named(command: Any, tmp_path: Path) -> None:
+    """By its number."""
+    path = tmp_path / "labels.jsonl"
+    path.write_text(path.read_text(encoding="utf-8").replace('"id"', '"id', 1), encoding="utf-8")
+    done = command(*USUAL)
+
+    assert done.code == 2
+    assert "labels.jsonl, line 1: not valid JSON" in done.err

@@ -1,0 +1,103 @@
+"""Whether a judge still is what it was when it was calibrated."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.calibration.drift import Drift, Frozen, drift, frozen_sets
+from simulator.calibration.outcome import Calibrating, Wish
+from simulator.calibration.stored import Calibration, save
+from simulator.errors import InputError
+from simulator.settings import Settings
+from tests.labelled import labelled, written
+from tests.playing import a_stage
+from tests.servers.openai import OpenAIServer, serve
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIServer]:
+    """The fake endpoint, which grades as it is told."""
+    with serve() as started:
+        yield started
+
+
+def always(grade: int) -> Any:
+    """A model that grades everything the same, but for what concerns a lamp."""
+
+    def reply(request: dict[str, Any]) -> str:
+        text = request["messages"][-1]["content"]
+        form = request["response_format"]["json_schema"]["schema"]["properties"]
+        own = max(1, grade - 1) if "lamp" in text else grade
+        values: dict[str, Any] = {"integer": own, "string": "so", "array": ["so"]}
+        return json.dumps({key: values.get(kind.get("type", "integer"), own) for key, kind in form.items()})
+
+    return reply
+
+
+async def calibrated(server: OpenAIServer, path: Path) -> Calibration:
+    """A stored calibration of the model at the server."""
+    stage = a_stage(server, judges=("groundedness",))
+    work = Calibrating(Wish(str(path), "groundedness", "faithfulness"), Settings(offline=True))
+    work.stage, work.judge = stage, "groundedness"
+    graded = await work.grade(work.sitting(), lambda _: None)
+    calibration = work.calibration(work.compare(graded))
+    save(calibration)
+    return calibration
+
+
+async def checked(server: OpenAIServer, frozen: Frozen, rows: int = 40, **settings: Any) -> Drift:
+    """The check, as a run makes it."""
+    stage = a_stage(server, judges=("groundedness",), **settings)
+    mode = stage.connections.cache.mode
+    try:
+        found = await drift(stage, frozen, seed=1, rows=rows)
+        assert stage.connections.cache.mode == mode
+    finally:
+        await stage.close(None)
+    return found
+
+
+async def test_a_judge_that_grades_as_before_has_not_drifted(server: OpenAIServer, tmp_path: Path) -> None:
+    """The frozen rows are asked anew, past the cache, and the cache is as before afterwards."""
+    server.reply = always(4)
+    path = written(tmp_path / "labels.jsonl", labelled())
+    calibration = await calibrated(server, path)
+    server.counts.clear()
+    [frozen] = frozen_sets(path, ("turn", "groundedness"))
+    first, second = [await checked(server, frozen, rows=20, cache="on") for _ in range(2)]
+
+    assert (first.n, first.shift, first.equal, first.drifted) == (20, 0, 1, False)
+    assert (first.same_rubric, first.failed, calibration.n) == (True, 0, 36)
+    assert first == second
+    assert server.counts["chat"] == 40
+
+
+async def test_a_milder_judge_has_drifted(server: OpenAIServer, tmp_path: Path) -> None:
+    """One grade more is a quarter of the scale; another model is told apart by its rubric."""
+    server.reply = always(3)
+    await calibrated(server, written(tmp_path / "labels.jsonl", labelled()))
+    server.reply = always(4)
+    [frozen] = frozen_sets(Path("calibrations/groundedness-faithfulness-shop.json"), ["groundedness"])
+    found = await checked(server, frozen, judge_model="newer")
+
+    assert (found.n, found.shift, found.equal) == (36, 0.25, 0)
+    assert (found.drifted, found.same_rubric) == (True, False)
+
+
+async def test_a_check_needs_a_calibration_of_the_same_file(server: OpenAIServer, tmp_path: Path) -> None:
+    """A judge that was not calibrated, and a label file that has changed since."""
+    path = written(tmp_path / "labels.jsonl", labelled())
+    await calibrated(server, path)
+    kept = Path("calibrations/groundedness-faithfulness-shop.json")
+
+    with pytest.raises(InputError, match="none of the judges turn was calibrated with it"):
+        frozen_sets(path, ["turn"])
+    written(path, labelled()[:10])
+    with pytest.raises(InputError, match=r"the label file .*labels.jsonl has changed since; calibrate again"):
+        frozen_sets(kept, ["groundedness"])
+    path.unlink()
+    with pytest.raises(InputError, match="is gone; calibrate again"):
+        frozen_sets(kept, ["groundedness"])

@@ -1,0 +1,174 @@
+"""Labelled answers before a judge."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.calibration.grading import JudgeName, Sitting, filed, grades_of, judged_with, sample
+from simulator.calibration.labels import LabelFile, read_labels
+from simulator.errors import AccessDenied, UnknownName
+from simulator.settings import Settings
+from simulator.spending import BudgetSpent
+from simulator.stage import Stage
+from tests.labelled import labelled, written
+from tests.playing import a_stage
+from tests.servers.faults import Reply
+from tests.servers.openai import OpenAIServer, play, serve
+
+Staged = Callable[..., Stage]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> LabelFile:
+    """The labelled answers."""
+    return read_labels(written(tmp_path / "labels.jsonl", labelled()))
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIServer]:
+    """The fake endpoint."""
+    with serve() as started:
+        yield started
+
+
+@pytest.fixture
+async def staged() -> AsyncIterator[Staged]:
+    """Makes stages, and closes their connections at the end."""
+    made: list[Stage] = []
+
+    def make(*arguments: Any, **settings: Any) -> Stage:
+        made.append(a_stage(*arguments, **settings))
+        return made[-1]
+
+    yield make
+    for stage in made:
+        await stage.close(None)
+
+
+@pytest.mark.parametrize(
+    ("given", "judge", "field"),
+    [
+        ("turn.completeness", "turn", "completeness"),
+        ("turn", "turn", ""),
+        ("./strict.toml", "./strict.toml", ""),
+        ("mine.py:strict", "mine.py:strict", ""),
+    ],
+)
+def test_a_part_of_a_verdict_has_a_name(given: str, judge: str, field: str) -> None:
+    """Behind a dot; the dots of files are their own."""
+    assert JudgeName.of(given) == (judge, field)
+
+
+async def test_a_stand_in_grades_every_row_in_order(staged: Staged, file: LabelFile) -> None:
+    """The right answer above the wrong one, each beside its row."""
+    graded = await Sitting(staged(judges=("groundedness",)), "groundedness").grade(file.rows)
+    grades = {grade.row.case.id: grade.value for grade in grades_of(graded)}
+
+    assert [each.row.case.id for each in graded] == [row.case.id for row in file.rows]
+    assert all(grades[f"shop/{n:02}/right"] > grades[f"shop/{n:02}/wrong"] for n in range(12))
+    assert {grade.scale for grade in grades_of(graded, "score")} == {(0, 1)}
+    with pytest.raises(UnknownName, match=r"part of this judge's verdict 'scor'. Did you mean score"):
+        grades_of(graded, "scor")
+
+
+async def test_judges_that_share_a_call_share_it_here(
+    staged: Staged, file: LabelFile, server: OpenAIServer
+) -> None:
+    """The rubric is that of a combined run; alone it is another one, and no other judge is called."""
+    together = staged(server, judges=("turn", "groundedness", "cosine"))
+    alone = staged(server, judges=("groundedness",))
+    both = [await Sitting(stage, "groundedness").grade(file.rows[:2]) for stage in (together, alone)]
+
+    assert both[0][0].score.rubric == together.panel.judgings[0].rubric_hash  # type: ignore[attr-defined]
+    assert both[0][0].score.rubric != both[1][0].score.rubric
+    assert server.counts == {"chat": 4}
+
+
+def test_a_calibration_uses_the_judges_of_the_run() -> None:
+    """Its rubrics, because they are one prompt; with stand-ins or one by one each is on its own."""
+    usual = Settings()
+    together = judged_with(usual, "groundedness", by_model=True).judges
+
+    assert together == ("turn", "relevance", "groundedness", "similarity", "fluency")
+    assert judged_with(usual, "cosine", by_model=True).judges == (*together, "cosine")
+    assert judged_with(usual, "groundedness", by_model=False).judges == ("groundedness",)
+    assert judged_with(usual, "claims", by_model=True).judges == ("claims",)
+    separate = usual.model_copy(update={"judging": "separate"})
+    assert judged_with(separate, "turn", by_model=True).judges == ("turn",)
+
+
+async def test_an_interrupted_sitting_goes_on_where_it_stopped(
+    staged: Staged, file: LabelFile, server: OpenAIServer, tmp_path: Path
+) -> None:
+    """What was graded is on disk, line by line, and asked no second time; failures are tried again."""
+    answered = 0
+
+    def ten(request: dict[str, Any]) -> str | Reply:
+        nonlocal answered
+        answered += 1
+        return play(request) if answered <= 10 else Reply(status=401)
+
+    server.reply = ten
+    partial = tmp_path / "there" / "x.partial.jsonl"
+    stage = staged(server, judges=("groundedness",), calls=1)
+    with pytest.raises(AccessDenied):
+        await Sitting(stage, "groundedness", partial).grade(file.rows)
+    with partial.open("a", encoding="utf-8") as kept:
+        kept.write('{"row": "cut o')
+    server.reply = play
+    server.counts.clear()
+    again = Sitting(staged(server, judges=("groundedness",)), "groundedness", partial)
+    told: list[int] = []
+    graded = await again.grade(file.rows, progress=lambda _: told.append(1))
+    again.forget()
+
+    assert len(graded) == len(told) == 36
+    assert server.counts["chat"] == 26
+    assert not partial.exists()
+
+
+async def test_lines_of_another_prompt_do_not_count(
+    staged: Staged, file: LabelFile, server: OpenAIServer, tmp_path: Path
+) -> None:
+    """Another model's grades are not taken for this one's."""
+    partial = tmp_path / "x.partial.jsonl"
+    for model in ("one", "other"):
+        stage = staged(server, judges=("groundedness",), judge_model=model)
+        await Sitting(stage, "groundedness", partial).grade(file.rows[:3])
+
+    assert server.counts["chat"] == 6
+
+
+async def test_a_spent_budget_stops_it(staged: Staged, file: LabelFile, server: OpenAIServer) -> None:
+    """Nothing more is asked once the money is gone."""
+    stage = staged(server, judges=("groundedness",), budget=0.005, judge_model="gpt-4.1", calls=1)
+    with pytest.raises(BudgetSpent, match=r"the budget of 0\.005 USD is spent"):
+        await Sitting(stage, "groundedness").grade(file.rows)
+
+    assert 0 < server.counts["chat"] < 36
+
+
+def test_a_sample_is_drawn_by_lot(file: LabelFile) -> None:
+    """The same for the same seed, in the order of the file; all rows where there are no more."""
+    first, again, other = (sample(file.rows, 10, seed) for seed in (1, 1, 2))
+
+    assert first == again != other
+    assert first == [row for row in file.rows if row in first]
+    assert len(sample(file.rows, 99, 1)) == len(sample(file.rows, None, 1)) == 36
+
+
+def test_an_own_judge_is_filed_under_its_function(tmp_path: Path) -> None:
+    """As in a run."""
+    (tmp_path / "mine.py").write_text(
+        "from simulator import Score\n\n\ndef strict(exhibit):\n"
+        "    return Score(judge='', conversation='', turn=1, state='scored', value=1, raw=5)\n",
+        encoding="utf-8",
+    )
+    file = read_labels(written(tmp_path / "labels.jsonl", labelled()))
+    stage = a_stage(judges=("mine.py:strict",))
+    graded = asyncio.run(Sitting(stage, filed(stage, "mine.py:strict")).grade(file.rows[:2]))
+
+    assert [each.score.raw for each in graded] == [5, 5]

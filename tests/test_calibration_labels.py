@@ -1,0 +1,154 @@
+"""Files of labelled answers, and what their labels mean."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from simulator.calibration.dimension import dimension
+from simulator.calibration.labels import exhibit_of, read_labels
+from simulator.errors import CaseFileError, InputError, UnknownName
+from tests.labelled import labelled, written, written_csv
+
+HEADER = ("id", "question", "answer", "contexts", "reference", "faithfulness", "verdict")
+
+
+def test_a_row_becomes_what_a_judge_of_a_run_sees(tmp_path: Path) -> None:
+    """Turn 1 with passages under their ids, the reference of that turn, and the history."""
+    history = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Yes?"}]
+    file = read_labels(written(tmp_path / "a.jsonl", labelled(history=history)))
+    exhibit = exhibit_of(file.rows[0])
+
+    assert (file.dataset, len(file.rows), file.dimensions) == (
+        "shop",
+        36,
+        ["faithfulness", "correct", "verdict"],
+    )
+    assert [(p.id, p.text[:13]) for p in exhibit.turn.answer.passages] == [("faq-0", "The guarantee")]
+    assert exhibit.references == (file.rows[0].case.references[0][0],)
+    assert (exhibit.turn.index, len(exhibit.case.history), exhibit.turn.answer.shows_passages) == (1, 2, True)
+    assert (file.rows[0].group, file.rows[0].about["domain"]) == ("g0", "kitchen")
+    assert file.rows[0].published == {"rival": 0.5}
+
+
+def test_without_contexts_nobody_knows_what_was_retrieved(tmp_path: Path) -> None:
+    """Such a row is not blamed for having no passages: it is skipped by whoever needs them."""
+    file = read_labels(written(tmp_path / "a.jsonl", labelled(contexts=[])))
+
+    assert not exhibit_of(file.rows[0]).turn.answer.shows_passages
+
+
+def test_acceptable_answers_can_stand_in_one_text(tmp_path: Path) -> None:
+    """A mark tells them apart where the set says so."""
+    file = read_labels(written(tmp_path / "a.jsonl", labelled(reference="Paris / Lutetia/")))
+
+    assert exhibit_of(file.rows[0], apart="/").references == ("Paris", "Lutetia")
+    assert exhibit_of(file.rows[0]).references == ("Paris / Lutetia/",)
+
+
+def test_a_table_has_a_column_for_each_label(tmp_path: Path) -> None:
+    """Annotators are parted by strokes; what has no column of its own falls back."""
+    rows = (
+        ["r1", "保証は何年ですか", "2年です。", "保証は2年です。", "2年です。", "4|3|4", "良い"],
+        ["r2", "保証は何年ですか", "9年です。", "保証は2年です。", "2年です。", "1", "悪い"],
+        ["r3", "送料は", "無料です。", "送料は無料です。", "無料です。", "", "良い"],
+    )
+    file = read_labels(written_csv(tmp_path / "labels.csv", HEADER, *rows))
+    label = dimension(file, "faithfulness")
+
+    assert (file.dataset, file.dimensions) == ("labels", ["faithfulness", "verdict"])
+    assert [said and said.votes for said in map(label.said, file.rows)] == [(4, 3, 4), (1,), None]
+    assert (label.levels, label.good_from, file.rows[0].group) == ((1, 2, 3, 4, 5), 4.5, "r1")
+    assert file.rows[0].case.language == "ja"
+    assert [said and said.mean for said in map(dimension(file, "verdict", "良い").said, file.rows)] == [
+        1,
+        0,
+        1,
+    ]
+
+
+def test_what_is_good_depends_on_the_label(tmp_path: Path) -> None:
+    """The top of a scale, a limit, 0 where 0 is good, or a text."""
+    file = read_labels(written(tmp_path / "a.jsonl", labelled()))
+    shown = [
+        dimension(file, name, good).good
+        for name, good in (
+            ("faithfulness", None),
+            ("faithfulness", "3"),
+            ("correct", None),
+            ("correct", "0"),
+            ("verdict", "right one"),
+        )
+    ]
+
+    assert shown == [
+        "faithfulness >= 3.5",
+        "faithfulness >= 3",
+        "correct >= 0.5",
+        "correct = 0",
+        "verdict = right one",
+    ]
+    flipped = dimension(file, "correct", "0")
+    assert [said and said.mean for said in map(flipped.said, file.rows[:3])] == [0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("scale", "levels", "shown"),
+    [
+        ("1-4", (1, 2, 3, 4), "1-4"),
+        ("0|50|100", (0, 50, 100), "0|50|100"),
+        ("0|1 (majority of three)", (0, 1), "0-1"),
+        ("1 〜 5", (1, 2, 3, 4, 5), "1-5"),
+        ("0-0.5", (0, 0.5), "0-0.5"),
+    ],
+)
+def test_scales_are_read_as_people_write_them(
+    tmp_path: Path, scale: str, levels: tuple[float, ...], shown: str
+) -> None:
+    """A range of whole numbers, or a list of values; what follows is a remark."""
+    rows = [row | {"labels": {"x": levels[0]}, "scale": {"x": scale}} for row in labelled()]
+    label = dimension(read_labels(written(tmp_path / "a.jsonl", rows)), "x")
+
+    assert (label.levels, label.scale) == (levels, shown)
+
+
+def test_mistakes_are_named(tmp_path: Path) -> None:
+    """The line, the label, and what there is instead."""
+    path = written(tmp_path / "a.jsonl", labelled())
+    file = read_labels(path)
+    broken = written(tmp_path / "broken.jsonl", labelled())
+    broken.write_text(path.read_text(encoding="utf-8").replace("}\n{", "}\n{,", 1), encoding="utf-8")
+    outside = [row | {"labels": {"faithfulness": 7}} for row in labelled()]
+    odd = [row | {"labels": {"faithfulness": [{"a": 1}]}} for row in labelled()]
+    silent = [{key: row[key] for key in ("id", "question", "answer")} for row in labelled()]
+    no_answer = [{key: value for key, value in row.items() if key != "answer"} for row in labelled()]
+
+    with pytest.raises(UnknownName, match=r"'faithful'.*There are: correct, faithfulness, verdict"):
+        dimension(file, "faithful")
+    with pytest.raises(
+        InputError, match=r"say which is good with --good. There are: 'right one', 'half one'"
+    ):
+        dimension(file, "verdict")
+    with pytest.raises(UnknownName, match="value of label verdict 'best'"):
+        dimension(file, "verdict", "best")
+    with pytest.raises(
+        InputError, match="--good 'high': the labels of faithfulness are numbers on a scale 1-4"
+    ):
+        dimension(file, "faithfulness", "high")
+    with pytest.raises(CaseFileError, match=r"broken.jsonl, line 2: not valid JSON"):
+        read_labels(broken)
+    with pytest.raises(CaseFileError, match=r"line 1: label 'faithfulness' is 7, outside its scale 1-4"):
+        dimension(read_labels(written(tmp_path / "b.jsonl", outside)), "faithfulness")
+    with pytest.raises(CaseFileError, match=r"line 1: label 'faithfulness': an object is neither"):
+        read_labels(written(tmp_path / "c.jsonl", odd))
+    with pytest.raises(CaseFileError, match="nobody has labelled anything"):
+        read_labels(written(tmp_path / "d.jsonl", silent))
+    with pytest.raises(CaseFileError, match="line 1: no answer to grade"):
+        read_labels(written(tmp_path / "e.jsonl", no_answer))
+
+
+def test_a_label_that_is_an_object_is_no_dimension(tmp_path: Path) -> None:
+    """Counts of votes beside the label are left alone."""
+    rows = [row | {"labels": json.loads('{"ok": 1, "votes": {"yes": 3}}')} for row in labelled()]
+
+    assert read_labels(written(tmp_path / "a.jsonl", rows)).dimensions == ["ok"]
