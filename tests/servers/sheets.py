@@ -1,53 +1,276 @@
-"""A Sheets v4 endpoint over real HTTP: spreadsheets with worksheets of text, for gspread to read."""
+"""Google Sheets v4, and what gspread needs of Drive v3, over real HTTP on this machine.
 
-import re
+`python -m tests.servers.sheets` starts one with an example and prints where to look.
+"""
+
+import asyncio
+import json
+import tempfile
+import time
+import traceback
+from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import parse_qs, parse_qsl, unquote
 
 from aiohttp import web
 
-from tests.servers.loopback import LoopbackServer
+from tests.servers import sheets_api as api
+from tests.servers import sheets_drive as drive
+from tests.servers import sheets_html as html
+from tests.servers.loopback import LoopbackServer, dumps, reset
+from tests.servers.sheets_auth import Account, Accounts
+from tests.servers.sheets_door import by_refresh_token, by_service_account
+from tests.servers.sheets_errors import ApiError, Json, domain_policy, service_disabled
+from tests.servers.sheets_people import Person
+from tests.servers.sheets_schema import Mask, Method, checked_query, mask, methods, parsed, selected
+from tests.servers.sheets_state import Spreadsheet, Store
+from tests.servers.sheets_troubles import Access, Entry, Log, Quota, Trouble
+from tests.servers.sheets_typing import raw
 
 Sheets = dict[str, dict[str, list[list[str]]]]
-_METADATA = re.compile(r"/v4/spreadsheets/([\w-]+)")
-_VALUES = re.compile(r"/v4/spreadsheets/([\w-]+)/values/(.+)")
+ROBOT = "robot@project-123456789012.iam.gserviceaccount.com"
+MARI = "mari@example.com"
+_PAGE = "/spreadsheets/d/"
+
+
+class Asked:
+    """One request on its way: what is known of it so far, for the log."""
+
+    def __init__(self, request: web.BaseRequest, raw: bytes) -> None:
+        self.verb, self.raw = request.method, raw
+        self.path = unquote(request.rel_url.raw_path)
+        self.query = parse_qs(request.rel_url.raw_query_string, keep_blank_values=True)
+        self.header = request.headers.get("Authorization", "")
+        self.method, self.access = "unknown", "read"
+        self.account: Account | None = None
+        self.kinds: tuple[str, ...] = ()
+        self.body: Any = None
+        self.trouble: Trouble | None = None
+
+    def meets(self, *kinds: str) -> Trouble | None:
+        """The trouble it runs into, when it is of one of these kinds."""
+        return self.trouble if self.trouble and self.trouble.kind in kinds else None
 
 
 class SheetsServer(LoopbackServer):
-    """`sheets` maps a key to its worksheets; `refusals` are statuses answered before anything else."""
+    """Spreadsheets in `store`; `log`, `quota`, `troubles` and `accounts` are there to be used by tests.
+
+    `sheets` maps a key to its worksheets of text. Without `auth` a request without a token is the owner's.
+    `refusals` are statuses answered before anything else. `disabled` names APIs ("sheets", "drive") that
+    are switched off, `domain_policy` switches Drive apps off. Google's documents do not say whether a
+    row's developer metadata follows the row when it is sorted; `sort_carries_metadata` chooses.
+    """
 
     path = ""
 
-    def __init__(self, sheets: Sheets) -> None:
+    def __init__(self, sheets: Sheets | None = None, *, auth: bool = False, port: int = 0) -> None:
         """Starts with these spreadsheets."""
-        super().__init__()
-        self.sheets = sheets
+        super().__init__(port=port)
+        self.store, self.accounts = Store(), Accounts()
+        self.log, self.quota = Log(), Quota()
+        self.troubles: list[Trouble] = []
         self.refusals: list[int] = []
+        self.disabled: set[str] = set()
+        self.domain_policy, self.auth, self.sort_carries_metadata = False, auth, False
+        for key, tabs in (sheets or {}).items():
+            self.add(key, tabs)
+
+    def add(
+        self, key: str, tabs: dict[str, list[list[Any]]] | None = None, *, title: str = "t"
+    ) -> Spreadsheet:
+        """Add a spreadsheet owned by Mari; text stays text, numbers and booleans are themselves."""
+        book = self.store.books[key] = Spreadsheet(key, title)
+        book.permissions[MARI] = "owner"
+        for name, rows in (tabs or {"シート1": []}).items():
+            sheet = book.add_sheet({"title": name})
+            for row, line in enumerate(rows):
+                for column, value in enumerate(line):
+                    entered = raw(value)
+                    if entered and entered != {"stringValue": ""}:
+                        sheet.grid.put(row, column, {"userEnteredValue": entered})
+        return book
+
+    def book(self, key: str) -> Spreadsheet:
+        """The spreadsheet with this key."""
+        return self.store.books[key]
+
+    def person(self, key: str, email: str = MARI) -> Person:
+        """Somebody who has the spreadsheet open in a browser."""
+        return Person(self.store, key, email)
+
+    def share(self, key: str, email: str = ROBOT, held: str = "writer") -> None:
+        """Share a spreadsheet; also with "anyone" or "domain:example.com"."""
+        self.person(key).share(email, held)
+
+    def folder(self, *emails: str, shared_drive: bool = False) -> str:
+        """A new folder's id, where these accounts may write; a shared drive's folder owns what lies in it."""
+        number = drive.new_folder_id()
+        self.store.folders[number] = dict.fromkeys(emails, "writer")
+        if shared_drive:
+            self.store.shared_drives.add(number)
+        return number
+
+    @property
+    def token_uri(self) -> str:
+        """Where tokens are given."""
+        return f"{self.url}/token"
+
+    def service_account(self, email: str = ROBOT, project: str = "123456789012") -> Json:
+        """A service account's key file, with this server's token endpoint."""
+        return self.accounts.service_account(email, self.token_uri, project)
+
+    def robot(self, email: str = ROBOT, **options: Any) -> Any:
+        """A gspread client signed in as a service account."""
+        return by_service_account(self.service_account(email), self.url, **options)
+
+    def signed_in(self, email: str = MARI, **options: Any) -> Any:
+        """A gspread client signed in as a person, by refresh token."""
+        return by_refresh_token(self.accounts.person(email), self.url, self.token_uri, **options)
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request."""
-        self.keep(request, b"", None)
+        raw = await request.read()
+        asked, started = Asked(request, raw), time.perf_counter()
+        answer, lost = self._answer(asked)
+        if trouble := asked.meets("slow"):
+            await asyncio.sleep(trouble.seconds)
+        size = len(answer.body) if isinstance(answer.body, bytes) else 0
+        self.keep(request, raw, asked.body)
+        took, who = time.perf_counter() - started, asked.account.email if asked.account else ""
+        access: Any = asked.access
+        status = 0 if lost else answer.status
+        self.log.append(
+            Entry(asked.method, access, asked.path, status, len(raw), size, took, who, asked.kinds)
+        )
+        return reset(request) if lost else answer
+
+    def _answer(self, asked: Asked) -> tuple[web.Response, bool]:
+        """The answer, and whether it never arrives."""
+        try:
+            return self._dispatched(asked)
+        except ApiError as error:
+            return _json(error.body, error.code, error.headers), False
+        except Exception:
+            # A fault of this server's own: the test that meets it shall see where.
+            return _json(ApiError(500, traceback.format_exc()).body, 500), False
+
+    def _dispatched(self, asked: Asked) -> tuple[web.Response, bool]:
         if self.refusals:
-            return _error(self.refusals.pop(0))
-        path = unquote(request.path)
-        if found := _VALUES.fullmatch(path):
-            name = found[2].split("!")[0].strip("'").replace("''", "'")
-            return web.json_response({"range": found[2], "values": self.sheets[found[1]][name]})
-        metadata = _METADATA.fullmatch(path)
-        if metadata is None or metadata[1] not in self.sheets:
-            return _error(404)
-        names = self.sheets[metadata[1]]
-        tabs = [{"properties": _properties(number, name)} for number, name in enumerate(names)]
-        return web.json_response({"spreadsheetId": metadata[1], "properties": {"title": "t"}, "sheets": tabs})
+            return _refusal(self.refusals.pop(0)), False
+        if asked.path.startswith(_PAGE) or asked.path == "/":
+            return self._page(asked), False
+        if asked.path == "/token":
+            return self._token(asked), False
+        return self._drive(asked) if asked.path.startswith("/drive/") else self._sheets(asked)
+
+    def _named(self, asked: Asked, method: str, access: Access) -> None:
+        """Now that it is known what is asked: the first trouble on its way is its own."""
+        asked.method, asked.access = method, access
+        asked.trouble = next((trouble for trouble in self.troubles if trouble.meets(method, access)), None)
+        if asked.trouble:
+            asked.trouble.times -= 1
+
+    def _page(self, asked: Asked) -> web.Response:
+        asked.method, asked.access = "page", "page"
+        with self.store.lock:
+            if asked.path == "/":
+                return _html(html.index(list(self.store.books.values())))
+            book = self.store.books.get(asked.path.removeprefix(_PAGE).partition("/")[0])
+            return _html(html.page(book)) if book else web.Response(status=404, text="no such spreadsheet")
+
+    def _token(self, asked: Asked) -> web.Response:
+        self._named(asked, "token", "token")
+        if trouble := asked.meets("status"):
+            return trouble.answer()
+        status, body = self.accounts.exchange(dict(parse_qsl(asked.raw.decode())), self.token_uri)
+        return _json(body, status)
+
+    def _admit(self, asked: Asked, service: str, method: str, access: Access, scopes: frozenset[str]) -> None:
+        """Who is it, may they call at all, and not too often."""
+        self._named(asked, method, access)
+        asked.account = self.accounts.caller(asked.header, method, scopes, self.auth)
+        project = asked.account.project if asked.account else "123456789012"
+        if service in self.disabled:
+            raise service_disabled(service, project)
+        if self.domain_policy:
+            raise domain_policy()
+        if service == "sheets":
+            self.quota.count(asked.account.email if asked.account else "", access, project)
+
+    def _sheets(self, asked: Asked) -> tuple[web.Response, bool]:
+        method, parts = _routed(asked)
+        access: Access = "read" if api.Call(method.name, {}, {}, {}, None).is_read else "write"
+        self._admit(asked, "sheets", method.name, access, method.scopes)
+        if trouble := asked.meets("status", "reset"):
+            return (trouble.answer(), False) if trouble.kind == "status" else (web.Response(), True)
+        query = checked_query(method, asked.query)
+        asked.body = body = parsed(asked.raw, method)
+        asked.kinds = api.kinds_in(body)
+        tree = _mask(method, query)
+        with self.store.lock:
+            call = api.Call(method.name, parts, query, body, asked.account)
+            made = selected(api.answer(self.store, call, self.sort_carries_metadata), tree)
+            answer = _json(made)
+        return answer, bool(asked.meets("lost"))
+
+    def _drive(self, asked: Asked) -> tuple[web.Response, bool]:
+        (_, _, name, access, handler), parts = drive.routed(asked.verb, asked.path)
+        self._admit(asked, "drive", name, "read" if access == "read" else "write", drive.SCOPES)
+        if trouble := asked.meets("status", "reset"):
+            return (trouble.answer(), False) if trouble.kind == "status" else (web.Response(), True)
+        asked.body = json.loads(asked.raw) if asked.raw else {}
+        query = {key: values[0] for key, values in asked.query.items()}
+        with self.store.lock:
+            made = handler(drive.Request(self.store, asked.account, query, asked.body), *parts)
+        return _json(made), bool(asked.meets("lost"))
 
 
-def _properties(number: int, name: str) -> dict[str, Any]:
-    grid = {"rowCount": 1000, "columnCount": 26}
-    return {"sheetId": number, "title": name, "index": number, "sheetType": "GRID", "gridProperties": grid}
+def _routed(asked: Asked) -> tuple[Method, dict[str, str]]:
+    for method in methods():
+        if method.verb == asked.verb and (found := method.path.fullmatch(asked.path)):
+            return method, found.groupdict()
+    raise ApiError(404, f"The requested URL {asked.path} was not found on this server.")
 
 
-def _error(status: int) -> web.Response:
-    if status == 502:
-        return web.Response(status=502, text="<html>Bad Gateway</html>", content_type="text/html")
-    body = {"error": {"code": status, "message": f"status {status}", "status": "FAILED"}}
-    return web.json_response(body, status=status, headers={"Retry-After": "0"})
+def _mask(method: Method, query: Json) -> Mask:
+    fields = query.get("fields", "")
+    # Other answers are small; their masks are left to Google.
+    whole = method.name in ("spreadsheets.get", "spreadsheets.getByDataFilter", "spreadsheets.create")
+    return mask(fields, "Spreadsheet") if fields and whole else {}
+
+
+def _json(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
+    return web.Response(body=dumps(body), status=status, content_type="application/json", headers=headers)
+
+
+def _html(text: str) -> web.Response:
+    return web.Response(text=text, content_type="text/html")
+
+
+def _refusal(status: int) -> web.Response:
+    trouble = Trouble.status(status, html=status == 502)
+    trouble.headers = {"Retry-After": "0"}
+    return trouble.answer()
+
+
+async def _example() -> None:
+    server = SheetsServer(port=8765)
+    table = [
+        ["ID", "質問", "正解"],
+        ["001", "送料はいくらですか", "550円です。"],
+        ["002", "返品できますか", "14日以内です。"],
+    ]
+    server.add("example", {"テスト質問": table, "会話": []}, title="リハーサルの例")
+    server.share("example")
+    async with server:
+        folder = Path(tempfile.mkdtemp())
+        key_file = folder / "service-account.json"
+        key_file.write_text(json.dumps(server.service_account(), indent=1), encoding="utf-8")
+        print(f"REHEARSAL_SHEETS_URL={server.url}")
+        print(f"GOOGLE_APPLICATION_CREDENTIALS={key_file}")
+        print(f"sheet:example is to be seen at {server.url}/spreadsheets/d/example/view", flush=True)
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(_example())

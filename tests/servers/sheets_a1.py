@@ -1,0 +1,107 @@
+"""A1 notation and the ranges it stands for."""
+
+import re
+from typing import NamedTuple
+
+_CELL = r"\$?([A-Za-z]{1,3})?\$?([1-9]\d*)?"
+_RANGE = re.compile(rf"{_CELL}(?::{_CELL})?")
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+Bound = tuple[int | None, int | None]
+
+
+class Area(NamedTuple):
+    """Rows and columns from 0, ends not included; None is as far as the grid goes."""
+
+    top: int = 0
+    bottom: int | None = None
+    left: int = 0
+    right: int | None = None
+
+
+class Box(NamedTuple):
+    """An area with all of its bounds known."""
+
+    top: int
+    bottom: int
+    left: int
+    right: int
+
+    @property
+    def cells(self) -> list[tuple[int, int]]:
+        """All (row, column) within, row by row."""
+        return [
+            (row, column) for row in range(self.top, self.bottom) for column in range(self.left, self.right)
+        ]
+
+
+def column_name(index: int) -> str:
+    """0 is A, 26 is AA."""
+    name = ""
+    index += 1
+    while index:
+        index, rest = divmod(index - 1, 26)
+        name = chr(65 + rest) + name
+    return name
+
+
+def column_index(name: str) -> int:
+    """A is 0, AA is 26."""
+    index = 0
+    for letter in name.upper():
+        index = index * 26 + ord(letter) - 64
+    return index - 1
+
+
+def parse_area(text: str) -> Area | None:
+    """`A1`, `A1:B2`, `A:B`, `2:3`, `B2:B`; None when it is none of them."""
+    found = _RANGE.fullmatch(text)
+    if not text or found is None:
+        return None
+    first, last = _bound(found[1], found[2]), _bound(found[3], found[4])
+    if ":" not in text:
+        # A bare column or row is no range in A1 notation, it is somebody's name.
+        if first[0] is None or first[1] is None:
+            return None
+        last = first
+    elif last == (None, None) or first == (None, None):
+        return None
+    return _between(first, last)
+
+
+def _bound(letters: str | None, digits: str | None) -> Bound:
+    return int(digits) - 1 if digits else None, column_index(letters) if letters else None
+
+
+def _between(first: Bound, last: Bound) -> Area:
+    (top, bottom), (left, right) = _ordered(first[0], last[0]), _ordered(first[1], last[1])
+    return Area(top, bottom, left, right)
+
+
+def _ordered(first: int | None, last: int | None) -> tuple[int, int | None]:
+    if first is None or last is None:
+        return (first if first is not None else last) or 0, None
+    return min(first, last), max(first, last) + 1
+
+
+def cell_name(row: int, column: int) -> str:
+    """(0, 0) is A1."""
+    return f"{column_name(column)}{row + 1}"
+
+
+def quoted(title: str) -> str:
+    """A worksheet's title as it stands before the `!`."""
+    return title if _PLAIN.fullmatch(title) else "'" + title.replace("'", "''") + "'"
+
+
+def box_name(title: str, box: Box) -> str:
+    """The full name of a box, as Google echoes it."""
+    first, last = cell_name(box.top, box.left), cell_name(box.bottom - 1, box.right - 1)
+    return f"{quoted(title)}!{first}" if first == last else f"{quoted(title)}!{first}:{last}"
+
+
+def split_sheet(text: str) -> tuple[str | None, str]:
+    """`'My sheet'!A1` is ("My sheet", "A1"); without a sheet the first is None."""
+    if found := re.fullmatch(r"'((?:[^']|'')+)'(?:!(.*))?", text, re.DOTALL):
+        return found[1].replace("''", "'"), found[2] or ""
+    before, mark, after = text.rpartition("!")
+    return (before, after) if mark else (None, text)

@@ -1,0 +1,150 @@
+"""Who calls: service accounts that sign for themselves (RS256), and people's refresh tokens."""
+
+import secrets
+import time
+from collections.abc import Callable
+from functools import cache
+from typing import NamedTuple
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+from google.auth import jwt
+from google.auth.exceptions import GoogleAuthError
+
+from tests.servers.sheets_errors import Json, insufficient_scope, invalid_credential, missing_credential
+
+SCOPES = ("https://www.googleapis.com/auth/spreadsheets", "https://www.googleapis.com/auth/drive")
+CLIENT_ID, CLIENT_SECRET = "1234567890-desktop.apps.googleusercontent.com", "GOCSPX-not-a-secret"
+_JWT_GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+
+
+class Account(NamedTuple):
+    """Somebody with an address: a service account of a project, or a person."""
+
+    email: str
+    project: str
+    is_service: bool
+
+
+class Token(NamedTuple):
+    """What an access token stands for, and until when."""
+
+    account: Account
+    scopes: frozenset[str]
+    expires: float
+
+
+@cache
+def key_pair() -> tuple[str, str]:
+    """A private and a public key in PEM, made once a process."""
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    public = key.public_key().public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+    return private.decode(), public.decode()
+
+
+class Accounts:
+    """The accounts there are, the token endpoint's rules, and the tokens it gave.
+
+    `life` is how long a token lives, in seconds; `clock` may be replaced by a test's own.
+    """
+
+    def __init__(self) -> None:
+        self.known: dict[str, Account] = {}
+        self.tokens: dict[str, Token] = {}
+        self.refresh_tokens: dict[str, Account] = {}
+        self.revoked: set[str] = set()
+        self.life = 3600.0
+        self.clock: Callable[[], float] = time.time
+        self.exchanges = 0
+
+    def service_account(self, email: str, token_uri: str, project: str = "123456789012") -> Json:
+        """The contents of a service account's key file."""
+        self.known[email] = Account(email, project, True)
+        return {
+            "type": "service_account",
+            "project_id": f"project-{project}",
+            "private_key_id": "k1",
+            "private_key": key_pair()[0],
+            "client_email": email,
+            "client_id": "1" * 21,
+            "token_uri": token_uri,
+        }
+
+    def person(self, email: str, project: str = "123456789012") -> str:
+        """A person's refresh token, as left behind by a sign-in in a browser."""
+        self.known[email] = account = Account(email, project, False)
+        token = "1//" + secrets.token_urlsafe(12)
+        self.refresh_tokens[token] = account
+        return token
+
+    def revoke(self, email: str) -> None:
+        """Take all tokens of an account away; it gets no new ones."""
+        self.revoked.add(email)
+        self.tokens = {text: token for text, token in self.tokens.items() if token.account.email != email}
+
+    def exchange(self, form: dict[str, str], token_uri: str) -> tuple[int, Json]:
+        """The token endpoint: status and body for a form."""
+        self.exchanges += 1
+        if form.get("grant_type") == _JWT_GRANT:
+            return self._by_assertion(form.get("assertion", ""), token_uri)
+        if form.get("grant_type") == "refresh_token":
+            return self._by_refresh_token(form)
+        return _refused("unsupported_grant_type", "Invalid grant_type: " + form.get("grant_type", ""))
+
+    def _by_assertion(self, assertion: str, token_uri: str) -> tuple[int, Json]:
+        try:
+            # google-auth names Google as the audience, whatever the key file's token_uri says.
+            audience = [token_uri, "https://oauth2.googleapis.com/token"]
+            claims = jwt.decode(assertion, certs=key_pair()[1], audience=audience)  # type: ignore[no-untyped-call]
+        except (GoogleAuthError, ValueError):
+            return _refused("invalid_grant", "Invalid JWT Signature.")
+        account = self.known.get(claims.get("iss", ""))
+        if account is None or not account.is_service or account.email in self.revoked:
+            return _refused("invalid_grant", "Invalid grant: account not found")
+        if "sub" in claims:
+            text = (
+                "Client is unauthorized to retrieve access tokens using this method, or client not authorized"
+            )
+            return _refused("unauthorized_client", text + " for any of the scopes requested.", 401)
+        scopes = claims.get("scope", "").split()
+        if not scopes:
+            return _refused("invalid_scope", "Invalid OAuth scope or ID token audience provided.")
+        return 200, self._granted(account, scopes)
+
+    def _by_refresh_token(self, form: dict[str, str]) -> tuple[int, Json]:
+        if (form.get("client_id"), form.get("client_secret")) != (CLIENT_ID, CLIENT_SECRET):
+            return _refused("invalid_client", "The OAuth client was not found.", 401)
+        account = self.refresh_tokens.get(form.get("refresh_token", ""))
+        if account is None or account.email in self.revoked:
+            return _refused("invalid_grant", "Token has been expired or revoked.")
+        return 200, self._granted(account, form.get("scope", " ".join(SCOPES)).split())
+
+    def _granted(self, account: Account, scopes: list[str]) -> Json:
+        text = "ya29." + secrets.token_urlsafe(24)
+        names = frozenset(scope.rsplit("/", 1)[-1] for scope in scopes)
+        self.tokens[text] = Token(account, names, self.clock() + self.life)
+        told: Json = {"access_token": text, "expires_in": int(self.life), "token_type": "Bearer"}
+        return told | {"scope": " ".join(scopes)}
+
+    def caller(self, header: str, method: str, scopes: frozenset[str], required: bool) -> Account | None:
+        """Who sent the Authorization header; None for nobody, where that is allowed."""
+        scheme, _, text = header.partition(" ")
+        if not header and not required:
+            return None
+        if scheme != "Bearer" or not text:
+            raise missing_credential(method)
+        token = self.tokens.get(text)
+        if token is None or token.expires <= self.clock():
+            raise invalid_credential(method)
+        if not token.scopes & scopes:
+            raise insufficient_scope(method)
+        return token.account
+
+
+def _refused(error: str, text: str, status: int = 400) -> tuple[int, Json]:
+    return status, {"error": error, "error_description": text}

@@ -1,0 +1,189 @@
+"""What Google answers when it refuses, in its own words and shapes."""
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+Json = dict[str, Any]
+_STATUS = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    409: "ABORTED",
+    429: "RESOURCE_EXHAUSTED",
+    500: "INTERNAL",
+    501: "UNIMPLEMENTED",
+    503: "UNAVAILABLE",
+}
+_RPC = "type.googleapis.com/google.rpc."
+_CONSOLE = "https://console.developers.google.com/apis/api"
+_EXPECTED = "Expected OAuth 2 access token, login cookie or other valid authentication credential."
+_SIGN_IN = "See https://developers.google.com/identity/sign-in/web/devconsole-project."
+
+
+class ApiError(Exception):
+    """A refusal: an HTTP status, a message, `details` and, in Drive's older shape, `errors`."""
+
+    def __init__(self, code: int, message: str, *, details: Any = None, errors: Any = None) -> None:
+        super().__init__(message)
+        self.code, self.message, self.details, self.errors = code, message, details, errors
+        self.headers: dict[str, str] = {}
+
+    def __str__(self) -> str:
+        return self.message
+
+    @property
+    def body(self) -> Json:
+        """The JSON that Google sends."""
+        error: Json = {"code": self.code, "message": self.message}
+        if self.errors:
+            error["errors"] = self.errors
+        if not self.errors or self.details:
+            error["status"] = _STATUS.get(self.code, "UNKNOWN")
+        if self.details:
+            error["details"] = self.details
+        return {"error": error}
+
+
+def invalid(message: str) -> ApiError:
+    """400 INVALID_ARGUMENT."""
+    return ApiError(400, message)
+
+
+@contextlib.contextmanager
+def within(where: str) -> Iterator[None]:
+    """Puts `Invalid <where>: ` before a 400 that is raised inside."""
+    try:
+        yield
+    except ApiError as error:
+        if error.code == 400:
+            error.message = f"Invalid {where}: {error.message}"
+        raise
+
+
+def violations(found: list[tuple[str, str]]) -> ApiError:
+    """400 with one field violation for each (field, description)."""
+    told = [
+        {"field": field, "description": text} if field else {"description": text} for field, text in found
+    ]
+    details = [{"@type": _RPC + "BadRequest", "fieldViolations": told}]
+    return ApiError(400, "\n".join(text for _, text in found), details=details)
+
+
+def bad_mask(path: str) -> ApiError:
+    """400 for a `fields` parameter that selects nothing there is."""
+    text = f"Error expanding 'fields' parameter. Cannot find matching fields for path '{path}'."
+    details = [{"@type": _RPC + "BadRequest", "fieldViolations": [{"field": path, "description": text}]}]
+    return ApiError(400, "Request contains an invalid argument.", details=details)
+
+
+def not_found() -> ApiError:
+    """404 for a spreadsheet that is not there."""
+    return ApiError(404, "Requested entity was not found.")
+
+
+def no_permission() -> ApiError:
+    """403 for a spreadsheet that is not shared with the caller."""
+    return ApiError(403, "The caller does not have permission")
+
+
+def missing_credential(method: str) -> ApiError:
+    """401 for a request without an access token."""
+    text = f"Request is missing required authentication credential. {_EXPECTED} {_SIGN_IN}"
+    return _unauthenticated(text, "CREDENTIALS_MISSING", method)
+
+
+def invalid_credential(method: str) -> ApiError:
+    """401 for an access token that is unknown or has expired."""
+    text = f"Request had invalid authentication credentials. {_EXPECTED} {_SIGN_IN}"
+    return _unauthenticated(text, "ACCESS_TOKEN_EXPIRED", method)
+
+
+def _unauthenticated(text: str, reason: str, method: str) -> ApiError:
+    service = "drive.googleapis.com" if method.startswith("drive.") else "sheets.googleapis.com"
+    error = ApiError(401, text, details=[_info(reason, service=service, method=method)])
+    error.headers["WWW-Authenticate"] = 'Bearer realm="https://accounts.google.com/"'
+    return error
+
+
+def insufficient_scope(method: str) -> ApiError:
+    """403 for a token whose scopes do not cover the method."""
+    text = "Request had insufficient authentication scopes."
+    told = _info("ACCESS_TOKEN_SCOPE_INSUFFICIENT", service="sheets.googleapis.com", method=method)
+    return ApiError(403, text, details=[told])
+
+
+def service_disabled(service: str, project: str) -> ApiError:
+    """403 while the API (`sheets` or `drive`) is switched off in the caller's project."""
+    name = f"Google {service.title()} API"
+    address = f"{_CONSOLE}/{service}.googleapis.com/overview?project={project}"
+    text = (
+        f"{name} has not been used in project {project} before or it is disabled. Enable it by visiting"
+        f" {address} then retry. If you enabled this API recently, wait a few minutes for the action to"
+        " propagate to our systems and retry."
+    )
+    link = {"description": "Google developers console API activation", "url": address}
+    told = _info(
+        "SERVICE_DISABLED",
+        service=f"{service}.googleapis.com",
+        consumer=f"projects/{project}",
+        serviceTitle=name,
+        containerInfo=project,
+        activationUrl=address,
+    )
+    localized = {"@type": _RPC + "LocalizedMessage", "locale": "en-US", "message": text}
+    return ApiError(403, text, details=[told, localized, {"@type": _RPC + "Help", "links": [link]}])
+
+
+def domain_policy() -> ApiError:
+    """403 where the organisation's administrators have switched Drive apps off."""
+    return drive_error(403, "domainPolicy", "The domain administrators have disabled Drive apps.")
+
+
+def storage_quota() -> ApiError:
+    """403 for a file whose owner would be a service account: those have no storage."""
+    text = "The user's Drive storage quota has been exceeded."
+    return drive_error(403, "storageQuotaExceeded", text, domain="usageLimits")
+
+
+def drive_error(code: int, reason: str, message: str, *, domain: str = "global") -> ApiError:
+    """An error of the Drive API, with its older `errors` list."""
+    return ApiError(code, message, errors=[{"message": message, "domain": domain, "reason": reason}])
+
+
+def file_not_found(key: str) -> ApiError:
+    """404 of the Drive API."""
+    return drive_error(404, "notFound", f"File not found: {key}.")
+
+
+def rate_limited(kind: str, project: str, limit: int, wait: float | None) -> ApiError:
+    """429 when the `Read` or `Write` requests of this minute are used up."""
+    service = "sheets.googleapis.com"
+    text = (
+        f"Quota exceeded for quota metric '{kind} requests' and limit '{kind} requests per minute per user'"
+        f" of service '{service}' for consumer 'project_number:{project}'."
+    )
+    told = _info(
+        "RATE_LIMIT_EXCEEDED",
+        service=service,
+        quota_location="global",
+        quota_limit=f"{kind}RequestsPerMinutePerUser",
+        quota_limit_value=str(limit),
+        quota_metric=f"{service}/{kind.lower()}_requests",
+        quota_unit="1/min/{project}/{user}",
+        consumer=f"projects/{project}",
+    )
+    link = {
+        "description": "Request a higher quota limit.",
+        "url": "https://cloud.google.com/docs/quotas/help",
+    }
+    error = ApiError(429, text, details=[told, {"@type": _RPC + "Help", "links": [link]}])
+    if wait is not None:
+        error.headers["Retry-After"] = f"{wait:g}"
+    return error
+
+
+def _info(reason: str, **metadata: str) -> Json:
+    told = {"reason": reason, "domain": "googleapis.com", "metadata": metadata}
+    return {"@type": _RPC + "ErrorInfo", **told}

@@ -1,0 +1,236 @@
+"""Spreadsheets as the API shows them: resources, grid data, values."""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from tests.servers.sheets_a1 import Box, box_name
+from tests.servers.sheets_compute import effective, shown_error
+from tests.servers.sheets_errors import Json
+from tests.servers.sheets_grid import Axis, Cell
+from tests.servers.sheets_state import Sheet, Spreadsheet, metadata_sheet
+from tests.servers.sheets_typing import is_date, shown
+
+_DEFAULT_FORMAT: Json = {
+    "backgroundColor": {"red": 1, "green": 1, "blue": 1},
+    "padding": {"top": 2, "right": 3, "bottom": 2, "left": 3},
+    "verticalAlignment": "BOTTOM",
+    "wrapStrategy": "OVERFLOW_CELL",
+    "textFormat": {
+        "foregroundColor": {},
+        "fontFamily": "arial,sans,sans-serif",
+        "fontSize": 10,
+        "bold": False,
+        "italic": False,
+        "strikethrough": False,
+        "underline": False,
+    },
+    "backgroundColorStyle": {"rgbColor": {"red": 1, "green": 1, "blue": 1}},
+}
+_LINK = re.compile(r'=HYPERLINK\(\s*"((?:[^"]|"")*)"', re.IGNORECASE)
+_SIZES: dict[Axis, int] = {"ROWS": 21, "COLUMNS": 100}
+
+
+def number_format(cell: Cell) -> Json | None:
+    """How the cell shows numbers."""
+    found: Json | None = cell.get("userEnteredFormat", {}).get("numberFormat")
+    return found
+
+
+def formatted(book: Spreadsheet, sheet: Sheet, cell: Cell) -> str:
+    """What stands in the cell on the screen."""
+    entered = cell.get("userEnteredValue")
+    return shown(effective(book, sheet, entered), number_format(cell)) if entered else ""
+
+
+def cell_data(book: Spreadsheet, sheet: Sheet, cell: Cell) -> Json:
+    """A cell as CellData."""
+    made = dict(cell)
+    if entered := cell.get("userEnteredValue"):
+        made["effectiveValue"] = effective(book, sheet, entered)
+        made["formattedValue"] = shown(made["effectiveValue"], number_format(cell))
+        if link := _LINK.match(entered.get("formulaValue", "")):
+            made["hyperlink"] = link[1].replace('""', '"')
+    given = cell.get("userEnteredFormat")
+    if entered or given:
+        made["effectiveFormat"] = merged(_DEFAULT_FORMAT, given or {})
+    if uri := (given or {}).get("textFormat", {}).get("link", {}).get("uri"):
+        made["hyperlink"] = uri
+    return made
+
+
+def merged(base: Json, over: Json) -> Json:
+    """Two JSON objects, the second one on top."""
+    made = dict(base)
+    for name, value in over.items():
+        both = isinstance(value, dict) and isinstance(made.get(name), dict) and "olor" not in name
+        made[name] = merged(made[name], value) if both else value
+    return made
+
+
+def cell_value(book: Spreadsheet, sheet: Sheet, cell: Cell, render: str, dates: str) -> Any:
+    """A cell's value for the values endpoints; an empty one is an empty string."""
+    entered = cell.get("userEnteredValue")
+    if not entered:
+        return ""
+    if render == "FORMULA" and "formulaValue" in entered:
+        return entered["formulaValue"]
+    value = effective(book, sheet, entered)
+    if render == "FORMATTED_VALUE":
+        return shown(value, number_format(cell))
+    if "errorValue" in value:
+        return shown_error(value["errorValue"]["type"])
+    if dates == "FORMATTED_STRING" and is_date(number_format(cell)):
+        return shown(value, number_format(cell))
+    return next(iter(value.values()))
+
+
+def value_range(book: Spreadsheet, sheet: Sheet, box: Box, options: Json) -> Json:
+    """The values of a box as a ValueRange, trailing empty cells and rows left out."""
+    render = options.get("valueRenderOption", "FORMATTED_VALUE")
+    dates = options.get("dateTimeRenderOption", "SERIAL_NUMBER")
+    by_rows = options.get("majorDimension") != "COLUMNS"
+    lines = _lines(sheet, box, by_rows)
+    values = [[cell_value(book, sheet, cell, render, dates) for cell in line] for line in lines]
+    made: Json = {"range": box_name(sheet.title, box), "majorDimension": "ROWS" if by_rows else "COLUMNS"}
+    if values := trimmed(values):
+        made["values"] = values
+    return made
+
+
+def _lines(sheet: Sheet, box: Box, by_rows: bool) -> Iterable[list[Cell]]:
+    within = {row: cells for row, cells in sheet.grid.cells.items() if box.top <= row < box.bottom}
+    bottom = max(within, default=-1) + 1
+    right = min(box.right, max((max(cells) for cells in within.values()), default=-1) + 1)
+    get = sheet.grid.get
+    if by_rows:
+        return [[get(row, column) for column in range(box.left, right)] for row in range(box.top, bottom)]
+    return [[get(row, column) for row in range(box.top, bottom)] for column in range(box.left, right)]
+
+
+def trimmed(values: list[list[Any]]) -> list[list[Any]]:
+    """The values without the empty cells and rows at their ends."""
+    for line in values:
+        while line and line[-1] == "":
+            line.pop()
+    while values and not values[-1]:
+        values.pop()
+    return values
+
+
+def sheet_properties(book: Spreadsheet, sheet: Sheet) -> Json:
+    """A worksheet's properties with its index and the size of its grid."""
+    given = sheet.properties.get("gridProperties", {})
+    size = {"rowCount": sheet.grid.rows, "columnCount": sheet.grid.columns}
+    grid = size | {name: value for name, value in given.items() if name not in size and value}
+    kept = {
+        name: value for name, value in sheet.properties.items() if value is not None and value is not False
+    }
+    return kept | {"index": book.sheets.index(sheet), "gridProperties": grid}
+
+
+def sheet_resource(book: Spreadsheet, sheet: Sheet, boxes: list[Box] | None, project: str | None) -> Json:
+    """A Sheet; `boxes` are the parts whose cells are shown, None for no cells."""
+    made: Json = {"properties": sheet_properties(book, sheet)}
+    if boxes is not None:
+        made["data"] = [grid_data(book, sheet, box) for box in boxes]
+    made |= {name: entries for name, entries in sheet.lists.items() if entries}
+    if sheet.basic_filter:
+        made["basicFilter"] = sheet.basic_filter
+    here = [told for told in book.metadata if metadata_sheet(told) == sheet.id]
+    own = [told for told in here if "sheetId" in told["location"] and visible(told, project)]
+    if own:
+        made["developerMetadata"] = [shown_metadata(told) for told in own]
+    return made
+
+
+def visible(metadata: Json, project: str | None) -> bool:
+    """Whether a caller of this project may see the metadata."""
+    return metadata.get("visibility") != "PROJECT" or metadata.get("project") == project
+
+
+def shown_metadata(metadata: Json) -> Json:
+    """A piece of metadata as the API shows it."""
+    return {name: value for name, value in metadata.items() if name != "project"}
+
+
+def grid_data(book: Spreadsheet, sheet: Sheet, box: Box) -> Json:
+    """The cells of a box as GridData; empty ends are left out."""
+    made: Json = {}
+    if box.top:
+        made["startRow"] = box.top
+    if box.left:
+        made["startColumn"] = box.left
+    rows = [_row(book, sheet, row, box) for row in range(box.top, box.bottom)]
+    while rows and not rows[-1]:
+        rows.pop()
+    if rows:
+        made["rowData"] = rows
+    hidden = filtered_rows(book, sheet)
+    made["rowMetadata"] = [_size(sheet, "ROWS", row, hidden) for row in range(box.top, box.bottom)]
+    made["columnMetadata"] = [_size(sheet, "COLUMNS", column, set()) for column in range(box.left, box.right)]
+    return _with_dimension_metadata(book, sheet, box, made)
+
+
+def _row(book: Spreadsheet, sheet: Sheet, row: int, box: Box) -> Json:
+    cells = sheet.grid.cells.get(row, {})
+    last = max((column for column in cells if column < box.right), default=-1)
+    columns = range(box.left, last + 1)
+    shown_cells = [cell_data(book, sheet, cells[c]) if c in cells else {} for c in columns]
+    return {"values": shown_cells} if shown_cells else {}
+
+
+def _size(sheet: Sheet, axis: Axis, index: int, hidden: set[int]) -> Json:
+    made: Json = {"pixelSize": _SIZES[axis]} | sheet.grid.properties(axis).get(index, {})
+    return made | {"hiddenByFilter": True} if index in hidden else made
+
+
+def _with_dimension_metadata(book: Spreadsheet, sheet: Sheet, box: Box, made: Json) -> Json:
+    for told in book.metadata:
+        dimension = told["location"].get("dimensionRange", {})
+        if metadata_sheet(told) != sheet.id or not dimension:
+            continue
+        rows = dimension["dimension"] == "ROWS"
+        at = dimension["startIndex"] - (box.top if rows else box.left)
+        entries = made["rowMetadata" if rows else "columnMetadata"]
+        if 0 <= at < len(entries):
+            entries[at].setdefault("developerMetadata", []).append(shown_metadata(told))
+    return made
+
+
+def filtered_rows(book: Spreadsheet, sheet: Sheet) -> set[int]:
+    """The rows that the basic filter hides by its lists of hidden values."""
+    told = sheet.basic_filter
+    if not told:
+        return set()
+    criteria = {int(k): v for k, v in told.get("criteria", {}).items()}
+    specs = told.get("filterSpecs", [])
+    criteria |= {int(spec.get("columnIndex", 0)): spec.get("filterCriteria", {}) for spec in specs}
+    area = told["range"]
+    first, last = area.get("startRowIndex", 0) + 1, area.get("endRowIndex", sheet.grid.rows)
+    return {
+        row
+        for row in range(first, min(last, sheet.grid.rows))
+        for column, told in criteria.items()
+        if formatted(book, sheet, sheet.grid.get(row, column)) in told.get("hiddenValues", ())
+    }
+
+
+def resource(book: Spreadsheet, boxes: dict[int, list[Box]] | None, cells: bool, project: str | None) -> Json:
+    """A Spreadsheet; `boxes` names the worksheets and parts asked for, None for all; `cells`: with cells."""
+    sheets = []
+    for sheet in book.sheets:
+        if boxes is None:
+            shown_boxes = [Box(0, sheet.grid.rows, 0, sheet.grid.columns)]
+        elif sheet.id in boxes:
+            shown_boxes = boxes[sheet.id]
+        else:
+            continue
+        sheets.append(sheet_resource(book, sheet, shown_boxes if cells else None, project))
+    made: Json = {"spreadsheetId": book.key, "properties": book.properties, "sheets": sheets}
+    if book.named_ranges:
+        made["namedRanges"] = book.named_ranges
+    own = [told for told in book.metadata if metadata_sheet(told) is None and visible(told, project)]
+    if own:
+        made["developerMetadata"] = [shown_metadata(told) for told in own]
+    return made | {"spreadsheetUrl": f"https://docs.google.com/spreadsheets/d/{book.key}/edit"}

@@ -1,0 +1,220 @@
+"""spreadsheets.batchUpdate: which request does what, all of them or none."""
+
+import copy
+from collections.abc import Callable
+
+from tests.servers import sheets_cells as cells
+from tests.servers import sheets_dimensions as dimensions
+from tests.servers import sheets_metadata as metadata
+from tests.servers import sheets_objects as objects
+from tests.servers.sheets_edit import PROTECTED, Edit, fields_of, updated
+from tests.servers.sheets_errors import ApiError, Json, invalid, within
+from tests.servers.sheets_grid import Axis
+from tests.servers.sheets_read import sheet_properties
+from tests.servers.sheets_state import Sheet, Spreadsheet, axis_of
+
+Handler = Callable[[Edit, Json], Json]
+
+
+def batch_update(edit: Edit, body: Json) -> list[Json]:
+    """Apply all requests and give their replies; when one is refused nothing is changed."""
+    requests = body.get("requests") or []
+    if not requests:
+        raise invalid("Must specify at least one request.")
+    return [_applied(edit, number, request) for number, request in enumerate(requests)]
+
+
+def _applied(edit: Edit, number: int, request: Json) -> Json:
+    name, told = next(((k, v) for k, v in request.items() if v is not None), ("", None))
+    if told is None:
+        raise invalid(f"Invalid requests[{number}]: No request set.")
+    if (handler := HANDLERS.get(name)) is None:
+        raise ApiError(
+            501, f"requests[{number}].{name}: Google knows this request, this server does not yet."
+        )
+    with within(f"requests[{number}].{name}"):
+        return handler(edit, told)
+
+
+def _add_sheet(edit: Edit, told: Json) -> Json:
+    given = {name: value for name, value in (told.get("properties") or {}).items() if value is not None}
+    index = given.pop("index", None)
+    if index is not None and int(index) > len(edit.book.sheets):
+        raise invalid(f"Sheet index {index} is too high.")
+    sheet = edit.book.add_sheet(given, None if index is None else int(index))
+    _check_frozen(sheet)
+    return {"addSheet": {"properties": sheet_properties(edit.book, sheet)}}
+
+
+def _delete_sheet(edit: Edit, told: Json) -> Json:
+    sheet = _sheet(edit, told.get("sheetId", 0))
+    for protected in sheet.lists["protectedRanges"]:
+        if not edit.may_edit(protected):
+            raise invalid(PROTECTED)
+    edit.book.remove_sheet(sheet)
+    return {}
+
+
+def _sheet(edit: Edit, number: int) -> Sheet:
+    try:
+        return edit.book.sheet_by_id(int(number))
+    except ApiError:
+        raise invalid(f"No sheet with id: {number}") from None
+
+
+def _update_sheet_properties(edit: Edit, told: Json) -> Json:
+    tree = fields_of(told, "SheetProperties", "properties")
+    given = dict(told.get("properties") or {})
+    sheet = _sheet(edit, given.get("sheetId", 0))
+    grid = sheet.grid
+    known = sheet_properties(edit.book, sheet)
+    new = updated(known, given, tree)
+    if new.get("title", "") != sheet.title:
+        if not new.get("title"):
+            raise invalid("Sheet name cannot be empty.")
+        edit.book.rename_sheet(sheet, new["title"])
+    size = new.get("gridProperties", {})
+    for axis, name, old in (("ROWS", "rowCount", grid.rows), ("COLUMNS", "columnCount", grid.columns)):
+        _resize(edit, sheet, axis_of(axis), old, int(size.get(name, old)))
+    _reorder(edit.book, sheet, known["index"], int(new.get("index", 0)))
+    sheet.properties = {"sheetId": sheet.id, "title": sheet.title, "index": 0, "sheetType": "GRID"} | {
+        name: value for name, value in new.items() if name not in ("sheetId", "title", "index")
+    }
+    _check_frozen(sheet)
+    if all(every.properties.get("hidden") for every in edit.book.sheets):
+        raise invalid("You can't hide all the sheets in a document.")
+    return {}
+
+
+def _resize(edit: Edit, sheet: Sheet, axis: Axis, old: int, new: int) -> None:
+    if new < 1:
+        raise invalid("gridProperties.rowCount and columnCount must be positive.")
+    if new < old:
+        dimensions.delete(edit, dimensions.Span(sheet, axis, new, old))
+    elif new > old:
+        sheet.grid.resize(axis, new)
+        edit.book.check_size()
+
+
+def _reorder(book: Spreadsheet, sheet: Sheet, old: int, new: int) -> None:
+    if old == new:
+        return
+    if new > len(book.sheets):
+        raise invalid(f"Sheet index {new} is too high.")
+    # The index counts the worksheet's old place, too.
+    book.sheets.remove(sheet)
+    book.sheets.insert(new - 1 if new > old else new, sheet)
+
+
+def _check_frozen(sheet: Sheet) -> None:
+    given = sheet.properties.get("gridProperties", {})
+    for word, name, size in (
+        ("rows", "frozenRowCount", sheet.grid.rows),
+        ("columns", "frozenColumnCount", sheet.grid.columns),
+    ):
+        if int(given.get(name) or 0) >= size:
+            raise invalid(f"You can't freeze all visible {word} on the sheet.")
+
+
+def _duplicate_sheet(edit: Edit, told: Json) -> Json:
+    source = _sheet(edit, told.get("sourceSheetId", 0))
+    title = told.get("newSheetName") or f"Copy of {source.title}"
+    index = int(told.get("insertSheetIndex", 0))
+    size = {"rowCount": source.grid.rows, "columnCount": source.grid.columns}
+    look = source.properties.get("gridProperties", {}) | size
+    given = source.properties | {"title": title, "sheetId": told.get("newSheetId"), "gridProperties": look}
+    made = edit.book.add_sheet(given, index)
+    made.grid = source.grid.copy()
+    made.lists = {name: _rebound(entries, made.id, name) for name, entries in source.lists.items()}
+    made.basic_filter = copy.deepcopy(source.basic_filter)
+    if made.basic_filter:
+        made.basic_filter["range"]["sheetId"] = made.id
+    return {"duplicateSheet": {"properties": sheet_properties(edit.book, made)}}
+
+
+def _rebound(entries: list[Json], sheet_id: int, name: str) -> list[Json]:
+    """Copies of the entries for another worksheet, with ids of their own."""
+    made = copy.deepcopy(entries)
+    for number, entry in enumerate(made):
+        _rebind(entry, sheet_id)
+        for kind in (objects.PROTECTED_RANGE, objects.FILTER_VIEW, objects.BANDING, objects.CHART):
+            if kind.list == name:
+                entry[kind.id] = (entry[kind.id] + 1 + number + sheet_id) % 2**31
+    return made
+
+
+def _rebind(value: object, sheet_id: int) -> None:
+    if isinstance(value, list):
+        for inner in value:
+            _rebind(inner, sheet_id)
+    elif isinstance(value, dict):
+        if "sheetId" in value or "startRowIndex" in value:
+            value["sheetId"] = sheet_id
+        for inner in value.values():
+            _rebind(inner, sheet_id)
+
+
+def _update_spreadsheet_properties(edit: Edit, told: Json) -> Json:
+    tree = fields_of(told, "SpreadsheetProperties", "properties")
+    edit.book.properties = updated(edit.book.properties, told.get("properties") or {}, tree)
+    return {}
+
+
+def _named(name: str, handler: Handler) -> Handler:
+    return lambda edit, told: {name: handler(edit, told)}
+
+
+def _adding(name: str, kind: objects.Kind) -> Handler:
+    return lambda edit, told: {name: objects.add(edit, kind, told)}
+
+
+HANDLERS: dict[str, Handler] = {
+    "addSheet": _add_sheet,
+    "deleteSheet": _delete_sheet,
+    "updateSheetProperties": _update_sheet_properties,
+    "duplicateSheet": _duplicate_sheet,
+    "updateSpreadsheetProperties": _update_spreadsheet_properties,
+    "updateCells": cells.update_cells,
+    "repeatCell": cells.repeat_cell,
+    "appendCells": cells.append_cells,
+    "setDataValidation": cells.set_data_validation,
+    "sortRange": cells.sort_range,
+    "findReplace": cells.find_replace,
+    "mergeCells": cells.merge_cells,
+    "unmergeCells": cells.unmerge_cells,
+    "updateBorders": cells.update_borders,
+    "copyPaste": cells.copy_paste,
+    "cutPaste": cells.cut_paste,
+    "insertDimension": dimensions.insert_dimension,
+    "deleteDimension": dimensions.delete_dimension,
+    "moveDimension": dimensions.move_dimension,
+    "appendDimension": dimensions.append_dimension,
+    "updateDimensionProperties": dimensions.update_dimension_properties,
+    "autoResizeDimensions": dimensions.auto_resize_dimensions,
+    "addDimensionGroup": dimensions.add_dimension_group,
+    "deleteDimensionGroup": dimensions.delete_dimension_group,
+    "createDeveloperMetadata": _named("createDeveloperMetadata", metadata.create),
+    "updateDeveloperMetadata": _named("updateDeveloperMetadata", metadata.update),
+    "deleteDeveloperMetadata": _named("deleteDeveloperMetadata", metadata.delete),
+    "addProtectedRange": objects.add_protected_range,
+    "updateProtectedRange": objects.update_protected_range,
+    "deleteProtectedRange": objects.delete_protected_range,
+    "setBasicFilter": objects.set_basic_filter,
+    "clearBasicFilter": objects.clear_basic_filter,
+    "addFilterView": _adding("addFilterView", objects.FILTER_VIEW),
+    "updateFilterView": lambda edit, told: objects.update(edit, objects.FILTER_VIEW, told),
+    "deleteFilterView": lambda edit, told: objects.delete(edit, objects.FILTER_VIEW, told.get("filterId")),
+    "addConditionalFormatRule": objects.add_conditional_format_rule,
+    "updateConditionalFormatRule": objects.update_conditional_format_rule,
+    "deleteConditionalFormatRule": objects.delete_conditional_format_rule,
+    "addChart": objects.add_chart,
+    "updateChartSpec": objects.update_chart_spec,
+    "updateEmbeddedObjectPosition": objects.update_chart_position,
+    "deleteEmbeddedObject": lambda edit, told: objects.delete(edit, objects.CHART, told.get("objectId")),
+    "addBanding": _adding("addBanding", objects.BANDING),
+    "updateBanding": lambda edit, told: objects.update(edit, objects.BANDING, told),
+    "deleteBanding": lambda edit, told: objects.delete(edit, objects.BANDING, told.get("bandedRangeId")),
+    "addNamedRange": objects.add_named_range,
+    "updateNamedRange": objects.update_named_range,
+    "deleteNamedRange": objects.delete_named_range,
+}
