@@ -14,6 +14,7 @@ from pydantic import (
     ValidationError,
     WithJsonSchema,
     create_model,
+    model_validator,
 )
 from pydantic_core import from_json
 
@@ -22,22 +23,42 @@ from simulator.errors import MalformedReply
 Form = TypeVar("Form", bound=BaseModel)
 
 # Reasoning before the first object, closed or cut off; and up to a mark whose opening was in the prompt.
+_THOUGHT = r"(?:seed:)?(?:think(?:ing)?|thought|reasoning|analysis|reflection|scratchpad)"
 _REASONING = re.compile(
-    r"\A(?:[^{[<]++|<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)|<|\[(?!\s*+\{))*+", re.DOTALL | re.IGNORECASE
+    rf"\A(?:[^{{｛\[<◁]++|[<\[◁]{_THOUGHT}[>\]▷].*?(?:[<\[◁]/{_THOUGHT}[>\]▷]|\Z)|[<◁]|\[(?!\s*+\{{))*+",
+    re.DOTALL | re.IGNORECASE,
 )
-_REASONED = re.compile(r"\A.*</think(?:ing)?>[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.IGNORECASE)
+_REASONED = re.compile(r"\A.*[<\[◁]/think(?:ing)?[>\]▷][ \t]*+(?:\r?\n|\Z)", re.DOTALL | re.IGNORECASE)
 _GRADE = re.compile(
-    r"(?:(?:grade|score|rating|評価|評点|点数|スコア)\s*[:=]?\s*)?"
-    r"([1-9]\d*)(?:\.0+)?(?:\s*点)?(?:\s*(?:/|out of)\s*5(?:\.0+)?(?:\s*点)?)?",
+    r"(?:(?:overall|grade|score|rating|総合評価|総合|評価|評点|点数|スコア)\s*[:=]?\s*)?(?:5点満点中\s*)?"
+    r"([1-9]\d*)(?:\.0+)?(?:\s*点)?(?:\s*(?:/|(?:out )?of)\s*5(?:\.0+)?(?:\s*点)?|\s*\(5点満点\))?",
     re.IGNORECASE,
 )
+# What stands for a space in a form: wide and zero-width ones, a byte order mark.
+_BLANKS = "\u00a0\u3000\u200b\u200c\u200d\u2060\ufeff"
 # Where an object, or a list of objects, may begin; a brace in a sentence does not.
-_OPENING = re.compile(r'\{\s*+["{}]|\[\s*+\{')
+_OPENING = re.compile(rf"""[{{｛][\s{_BLANKS}]*+(?:["“”„＂{{}}｛｝]|/[/*]|'\w++'\s*+[:：])|\[\s*+\{{""")
+# A whole reply that is the text of an object as JSON writes it within a string.
+_ENCODED = re.compile(r'\s*+(?:```\w*+\s*+)?+"?(\{(?:\s|\\n)*+\\".*\})"?\s*+(?:```)?+\s*+', re.DOTALL)
+# Strings by the mark that a form's keys begin with; and comments, which may hold marks.
+_COMMENT = r"(?:(?<!:)//|(?<=\s)#)[^\n]*+\n?|/\*[^*]*+\*/"
+_QUOTED = {
+    '"': re.compile(rf'(")((?:[^"\\]++|\\.?)*+)("|\Z)|{_COMMENT}', re.DOTALL),
+    "'": re.compile(rf"""(["'])((?:(?!\1)[^\\]|\\.?)*+)(\1|\Z)|{_COMMENT}""", re.DOTALL),
+    "“": re.compile(rf"([“”„＂])([^“”„＂]*+)([“”„＂]|\Z)|{_COMMENT}", re.DOTALL),
+}
+_MARK = re.compile(rf"[{{｛\[\s{_BLANKS}]*+(['“”„＂]?)")
+_ESCAPE = re.compile(r'\\.|"', re.DOTALL)
+_ESCAPES = {"\\'": "'", '"': '\\"', "\\x": "\\u00"}
 _STRING = re.compile(r'("(?:[^"\\]++|\\.?)*+(?:"|\Z))', re.DOTALL)
 _TRAILING_COMMA = re.compile(r",(?=\s*+[}\]])")
-_FULL_WIDTH = str.maketrans("０１２３４５６７８９：，｛｝［］", "0123456789:,{}[]")
+_PYTHON = re.compile(r"\b(?:True|False|None)\b")
+_SYNTAX = dict.fromkeys(map(ord, _BLANKS), " ") | str.maketrans(
+    "０１２３４５６７８９：，、｛｝［］", "0123456789:,,{}[]"
+)
 _CONTROLS = {code: f"\\u{code:04x}" for code in range(32)}
 _DECODER = json.JSONDecoder(strict=False)  # line breaks within strings are common
+_MATERIAL = {"answer", "question", "history", "passage", "passages", "reference", "quote"}  # may be quoted
 
 
 class Reply(BaseModel):
@@ -45,14 +66,33 @@ class Reply(BaseModel):
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys(cls, given: Any) -> Any:
+        return _named(given, cls.model_fields) if isinstance(given, dict) else given
+
+
+def _folded(key: str) -> str:
+    return re.sub(r"[\s-]+", "_", unicodedata.normalize("NFKC", key).strip().casefold())
+
+
+def _named(given: dict[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """With the form's own keys in place of "Overall" or "Next Step"; one that is written right goes first."""
+    if given.keys() <= fields.keys():
+        return given
+    known = {_folded(name): name for name in fields}
+    other = {known.get(_folded(key), key): value for key, value in given.items() if key not in fields}
+    return other | {key: value for key, value in given.items() if key in fields}
+
 
 def _grade(value: Any) -> Any:
     """4, 4.0, "4", "４", "4/5" and "4点" are the grade 4; anything else is left for the check."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    if isinstance(value, str) and (found := _GRADE.fullmatch(unicodedata.normalize("NFKC", value).strip())):
-        return int(found[1])
-    return value
+    if not isinstance(value, str) or len(value) > 40:
+        return value
+    found = _GRADE.fullmatch(unicodedata.normalize("NFKC", value).strip())
+    return int(found[1]) if found else value
 
 
 def _texts(value: Any) -> Any:
@@ -129,7 +169,7 @@ def read(text: str, reply_form: type[Form]) -> Form:
     What is said last is binding: an unusable last verdict is no reason to take an earlier one. Raises
     MalformedReply with one sentence that can be given back to the model.
     """
-    found, rest = _values(_after_reasoning(text))
+    found, rest = _values(_decoded(_after_reasoning(text)))
     if rest:
         mended, rest = _values(_mended(rest))
         found += mended
@@ -145,8 +185,10 @@ def read(text: str, reply_form: type[Form]) -> Form:
 def _problem(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_input=True)[0]
     where = ".".join(map(str, first["loc"])) or "reply"
-    shown = f" (it was {str(first['input'])[:60]!r})" if first["type"] != "missing" else ""
-    return f"{where}: {first['msg']}{shown}"
+    given = first["input"]
+    # Lists and objects are not shown: they may be nested too deep for that.
+    shown = type(given).__name__ if isinstance(given, (dict, list)) else repr(str(given)[:20])
+    return f"{where}: {first['msg']}" + ("" if first["type"] == "missing" else f" (it was {shown})")
 
 
 def _after_reasoning(text: str) -> str:
@@ -155,77 +197,116 @@ def _after_reasoning(text: str) -> str:
     return text[_REASONING.match(text).end() :]  # type: ignore[union-attr]
 
 
-def _values(text: str) -> tuple[list[Any], str]:
-    """The complete objects (and lists of objects) in order, and the rest from the first that is not.
+def _decoded(text: str) -> str:
+    decoded = (encoded := _ENCODED.fullmatch(text)) and _decode(f'"{encoded[1]}"')
+    return decoded[0] if decoded else text
 
-    It is never looked into that rest: what stands there may be a quotation.
-    """
+
+def _decode(text: str, at: int = 0) -> tuple[Any, int] | None:
+    """The value that begins there and where it ends; None when it is not JSON."""
+    try:
+        return _DECODER.raw_decode(text, at)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _values(text: str) -> tuple[list[Any], str]:
+    """The complete objects (or lists) in order, and the rest, not looked into: it may hold quotations."""
     found: list[Any] = []
     at = 0
     while opening := _OPENING.search(text, at):
-        try:
-            value, at = _DECODER.raw_decode(text, opening.start())
-        except (ValueError, RecursionError):
+        decoded = _decode(text, opening.start())
+        if decoded is None:
             return found, text[opening.start() :]
-        found.append(value[0] if isinstance(value, list) and len(value) == 1 else value)
+        value, at = decoded
+        found.append(_only(value))
     return found, ""
 
 
+def _only(value: Any) -> Any:
+    return value[0] if isinstance(value, list) and len(value) == 1 else value
+
+
 def _mended(text: str) -> str:
-    """Without doubled braces, trailing commas, full-width digits and a closing fence outside its strings."""
-    parts = _STRING.split(text)
+    """Without doubled braces, trailing commas, full-width signs and a closing fence outside its strings."""
     doubled = text.startswith("{{")
+    parts = _STRING.split(_requoted(text))
     for place, part in enumerate(parts):
         if place % 2:
             parts[place] = part.translate(_CONTROLS)
         else:
-            syntax = part.translate(_FULL_WIDTH).replace("```", "")
+            syntax = part.translate(_SYNTAX).replace("```", "\n")
             syntax = syntax.replace("{{", "{").replace("}}", "}") if doubled else syntax
+            syntax = _PYTHON.sub(lambda word: {"None": "null"}.get(word[0], word[0].lower()), syntax)
             parts[place] = _TRAILING_COMMA.sub("", syntax)
     return "".join(parts)
 
 
+def _requoted(text: str) -> str:
+    """Python's and typographic quotation marks as JSON's, and no comments."""
+    mark = _MARK.match(text)[1] or '"'  # type: ignore[index]
+    return _QUOTED.get(mark, _QUOTED["“"]).sub(_as_json, text)
+
+
+def _as_json(found: re.Match[str]) -> str:
+    if not found[1]:  # what holds an object, or ends the text, is no comment
+        return found[0] if "{" in found[0] or found.end() == len(found.string) else " "
+    body = _ESCAPE.sub(lambda met: _ESCAPES.get(met[0], met[0]), found[2])
+    return f'"{body}"' if found[3] else f'"{body}'
+
+
 def _binding(found: list[Any], rest: str, reply_form: type[BaseModel]) -> Any:
     """The value that counts, or one sentence on why there is none."""
-    fields = reply_form.model_fields
-    attempts = [value for value in found if _has_any(value, fields)]
-    if any(f'"{name}"' in rest for name in fields):
+    cut, shown = None, rest.casefold().replace("'", '"')
+    if any(f'"{name.casefold()}"' in shown for name in reply_form.model_fields):
         cut = _cut_off(rest)
-        if cut is None:
-            return _restarted(rest) or "the JSON object in the reply is broken"
-        if not attempts:
-            # A default must not stand in for what was cut away.
-            whole = all(name in cut for name, field in fields.items() if field.default != "")
-            return cut if whole else "the JSON object in the reply is cut off"
-    return (attempts or found or ["there is no JSON object in the reply"])[-1]
+        if cut is None and not (found := _restarted(rest)):
+            return "the JSON object in the reply is broken"
+    attempts = (attempt for value in reversed(found) if (attempt := _attempt(value, reply_form)))
+    if (attempt := next(attempts, None)) is None and cut is not None:
+        return _whole(cut, reply_form) or "the JSON object in the reply is cut off"
+    return attempt or (found or ["there is no JSON object in the reply"])[-1]
 
 
-def _has_any(value: Any, fields: Mapping[str, Any]) -> bool:
-    items = value if isinstance(value, list) else [value]
-    return any(isinstance(item, dict) and not fields.keys().isdisjoint(item) for item in items)
+def _attempt(value: Any, reply_form: type[BaseModel]) -> Any:
+    """The value under the form's own keys, out of an object around it; None if it is about something else."""
+    if isinstance(value, list):
+        return value if any(_attempt(item, reply_form) for item in value if isinstance(item, dict)) else None
+    fields = reply_form.model_fields
+    named = _named(value, fields) if isinstance(value, dict) else {}
+    if not fields.keys().isdisjoint(named):
+        return named
+    needed = {name for name, field in fields.items() if field.is_required()}
+    inner = [_only(part) for key, part in named.items() if _folded(key) not in _MATERIAL]
+    forms = [_named(part, fields) for part in inner if isinstance(part, dict)]
+    whole = [part for part in forms if needed <= part.keys()]
+    return whole[0] if len(whole) == 1 else None
 
 
-def _restarted(rest: str) -> dict[str, Any] | None:
+def _restarted(rest: str) -> list[Any]:
     """The object that begins a line after a broken one and ends the text."""
     start = rest.rfind("\n{")
-    if start < 0 or rest.startswith("["):
-        return None
-    try:
-        value, end = _DECODER.raw_decode(rest, start + 1)
-    except (ValueError, RecursionError):
-        return None
-    return value if not rest[end:].strip() else None
+    decoded = _decode(rest, start + 1) if start >= 0 and not rest.startswith("[") else None
+    return [decoded[0]] if decoded and not rest[decoded[1] :].strip() else []
 
 
 def _cut_off(text: str) -> dict[str, Any] | None:
-    """What is whole of an object that ends too early; None when it is broken in another way."""
-    if not _ends_too_early(text):
-        return None
+    """What is whole of an object that ends too early; None if it is broken in another way."""
+    text = text.rstrip(" \t").rstrip("0123456789.+-")  # which may be half a number
     try:
-        value = from_json(text, allow_partial=True)
+        value = from_json(text, allow_partial=True) if _ends_too_early(text) else None
     except ValueError:
         return None
-    return value if isinstance(value, dict) else None
+    syntax = "".join(_STRING.split(text)[::2])
+    may_go_on = syntax.count("[") > syntax.count("]")  # a list without its end has lost nobody knows what
+    return ({} if may_go_on else value) if isinstance(value, dict) else None
+
+
+def _whole(cut: dict[str, Any], reply_form: type[BaseModel]) -> Any:
+    """What was cut off if nothing is lost with it: a default must not stand in for what was cut away."""
+    value = _attempt(cut, reply_form) or {}
+    needed = {name for name, field in reply_form.model_fields.items() if field.default != ""}
+    return value if needed <= value.keys() else None
 
 
 def _ends_too_early(text: str) -> bool:
