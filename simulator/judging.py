@@ -133,9 +133,9 @@ class ModelJudging:
 
     def _scored(self, rubric: Rubric, filled: replies.Reply, exhibit: Exhibit) -> Score:
         """A filled-in form as a score: its last text before the verdict is the reason."""
-        detail = encodable(kinds.told(filled))
+        verdict = rubric.kind.kept(getattr(filled, rubric.value), exhibit)
+        detail = encodable(kinds.told(filled.model_copy(update={rubric.value: verdict})))
         texts = [key for key, kind in rubric.fields.items() if kind == "text"]
-        verdict = getattr(filled, rubric.value)
         raw = rubric.kind.raw(verdict, exhibit)
         score = Score(
             judge=self._name(rubric),

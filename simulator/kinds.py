@@ -38,7 +38,7 @@ def _binary(value: Any) -> Any:
 def _number(value: Any) -> Any:
     """The texts "0.8", "０．８" and "80%" are 0.8; a number stays what it is."""
     if isinstance(value, bool):
-        return None
+        return str(value)
     said = _plain(value)
     if not isinstance(said, str):
         return value
@@ -50,13 +50,26 @@ def _number(value: Any) -> Any:
 
 def _feeling(value: Any) -> Any:
     """The texts "+1" and "−1", and 1.0, are whole numbers."""
+    if isinstance(value, str) and "%" in _plain(value):
+        return value
     number = _number(value.replace("−", "-").replace("－", "-") if isinstance(value, str) else value)
     return int(number) if isinstance(number, float) and number.is_integer() else number
 
 
 def _verdict(value: Any) -> Any:
     said = _plain(value)
-    return _VERDICTS.get(said, value) if isinstance(said, str) else value
+    return _VERDICTS.get(said.replace("-", "_"), value) if isinstance(said, str) else value
+
+
+def _passage_id(value: Any) -> str:
+    """The id as it is: models write null, a number, brackets, or several, of which the first counts."""
+    first = (value[0] if value else "") if isinstance(value, list) else value
+    return "" if first is None else str(first).strip("[] ")
+
+
+def _listed(value: Any) -> Any:
+    """A single finding where a list is asked for is a list of one."""
+    return [value] if isinstance(value, dict) else value
 
 
 Binary = Annotated[
@@ -73,8 +86,7 @@ Feeling = Annotated[
     WithJsonSchema({"type": "integer", "enum": [-2, -1, 0, 1, 2]}),
 ]
 Finding = Annotated[Literal["supported", "contradicted", "not_found"], BeforeValidator(_verdict)]
-# Models write null, a number or brackets where a passage's id belongs.
-PassageId = Annotated[str, BeforeValidator(lambda value: "" if value is None else str(value).strip("[] "))]
+PassageId = Annotated[str, BeforeValidator(_passage_id)]
 
 
 class Claim(Reply):
@@ -104,7 +116,8 @@ class Statement(Reply):
 class Kind:
     """A kind of field: `type` is what a reply must hold, `shape` how the form shows it to the model.
 
-    A kind with a `scale` can be the verdict: `raw` weighs what was filled in, on that scale.
+    A kind with a `scale` can be the verdict: `raw` weighs what was filled in, on that scale. `kept` is what
+    of it stands in the score: ids of passages that were never shown do not.
     """
 
     type: Any
@@ -112,6 +125,7 @@ class Kind:
     scale: tuple[float, float] | None = None
     raw: Callable[[Any, Exhibit], float] = lambda value, _: float(value)
     severity: Callable[[Any], Severity | None] = lambda _: None
+    kept: Callable[[Any, Exhibit], Any] = lambda value, _: value
     items: tuple[str, ...] = ()
 
 
@@ -121,6 +135,12 @@ def supported_share(claims: Sequence[Claim], _: Exhibit | None = None) -> float:
     The faithfulness of RAGAS (Es et al., 2023), with claims in the answer's own words.
     """
     return sum(c.verdict == "supported" for c in claims) / len(claims) if claims else 1.0
+
+
+def with_shown_passages(found: Sequence[Any], exhibit: Exhibit) -> list[Any]:
+    """The findings, each without the id of a passage that is not among those of the turn."""
+    shown = {passage.id for passage in exhibit.turn.answer.passages}
+    return [each if each.passage in shown else each.model_copy(update={"passage": ""}) for each in found]
 
 
 def gravest_claim(claims: Sequence[Claim]) -> Severity | None:
@@ -153,13 +173,18 @@ KINDS: dict[str, Kind] = {
     "binary": Kind(Binary, "<$it>", SHARE),
     "share": Kind(Share, "<$it>", SHARE),
     "feeling": Kind(Feeling, "<$it>", FEELING),
-    "claims": Kind(list[Claim], "", SHARE, supported_share, gravest_claim, tuple(Claim.model_fields)),
+    "claims": Kind(
+        Annotated[list[Claim], BeforeValidator(_listed)], "", SHARE, supported_share, gravest_claim,
+        with_shown_passages, tuple(Claim.model_fields),
+    ),
     "usefulness": Kind(
-        Annotated[list[Usefulness], Field(min_length=1)], "", SHARE, average_precision,
+        Annotated[list[Usefulness], BeforeValidator(_listed), Field(min_length=1)],
+        "", SHARE, average_precision,
         items=tuple(Usefulness.model_fields),
     ),
     "statements": Kind(
-        Annotated[list[Statement], Field(min_length=1)], "", SHARE, found_share,
+        Annotated[list[Statement], BeforeValidator(_listed), Field(min_length=1)], "", SHARE, found_share,
+        kept=with_shown_passages,
         items=tuple(Statement.model_fields),
     ),
 }  # fmt: skip

@@ -13,7 +13,7 @@ from string import Template
 from typing import Any
 
 from simulator.errors import PromptError
-from simulator.types import Language
+from simulator.types import Language, encodable
 
 LANGUAGES: tuple[Language, Language] = ("ja", "en")
 
@@ -91,7 +91,8 @@ def quote(tag: str, text: str, seal: str = "") -> str:
 
     What is quoted cannot hold its own hash, so it cannot close its quotation and speak to the model.
     """
-    code = hashlib.sha256(f"{tag}\0{seal}\0{text}".encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    text = str(encodable(text))
+    code = hashlib.sha256(f"{tag}\0{seal}\0{text}".encode()).hexdigest()[:16]
     return f"<{tag}-{code}>\n{text}\n</{tag}-{code}>"
 
 

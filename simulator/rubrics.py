@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from simulator import kinds, replies
 from simulator.errors import PromptError
 from simulator.prompts import LANGUAGES, check_languages, fingerprint, quote, read_toml, render
-from simulator.types import Case, Exhibit, Language, Passage, Turn
+from simulator.types import Exhibit, Language, Passage
 
 # What a judge may need: an answer to compare with, passages, or at least word of what was retrieved.
 NEEDS = ("reference", "passages", "retrieval")
@@ -32,8 +32,6 @@ _FRAME: dict[str, set[str]] = {
     "task_all": {"criteria", "form"},
     "again": {"problem"},
     "nothing": set(),
-    "customer": set(),
-    "desk": set(),
     "no_reference": {"turn"},
     "no_passages": set(),
     "no_answer": {"kind"},
@@ -231,30 +229,34 @@ class Frame:
         language, answer = exhibit.case.language, exhibit.turn.answer
         nothing = self.text(language, "nothing")
         shown, left_out = within(exhibit, LONGEST_MATERIAL)
-        history = self._history(exhibit.case, exhibit.earlier, language) or nothing
+        history = _said_before(exhibit)
         given = [f"[{p.id}] {p.text}" for p in shown] or [nothing]
         references = exhibit.references or (nothing,)
         # A bot that knows its own answer and passages still cannot know the code of any block.
-        seal = fingerprint(history, exhibit.turn.user, answer.text, *given, *references)
+        said = (text for line in history for text in line)
+        seal = fingerprint(*said, exhibit.turn.user, answer.text, *given, *references)
         passages = [quote("passage", text, seal) for text in given]
         if left_out:
             passages.append(self.text(language, "cut", count=str(left_out)))
         return self.text(
             language,
             "material",
-            history=quote("history", history, seal),
+            history="\n".join(quote(who, text, f"{seal}{at}") for at, (who, text) in enumerate(history))
+            or nothing,
             question=quote("question", exhibit.turn.user, seal),
             passages="\n".join(passages),
             answer=quote("answer", answer.text, seal),
             reference="\n".join(quote("reference", text, seal) for text in references),
         )
 
-    def _history(self, case: Case, earlier: Sequence[Turn], language: Language) -> str:
-        customer, desk = self.text(language, "customer"), self.text(language, "desk")
-        lines = [(customer if m.role == "user" else desk, m.content) for m in case.history]
-        for turn in earlier:
-            lines += [(customer, turn.user), (desk, turn.answer.text)]
-        return "\n".join(f"{who}: {text[:LONGEST_EARLIER]}" for who, text in lines)
+
+def _said_before(exhibit: Exhibit) -> list[tuple[str, str]]:
+    """Who said what before this turn; each message is quoted by itself, so that none can forge another."""
+    history = exhibit.case.history
+    lines = [("customer" if message.role == "user" else "desk", message.content) for message in history]
+    for turn in exhibit.earlier:
+        lines += [("customer", turn.user), ("desk", turn.answer.text)]
+    return [(who, text[:LONGEST_EARLIER]) for who, text in lines]
 
 
 def _listed(value: Any) -> list[str]:

@@ -18,7 +18,7 @@ from tests.servers.openai import OpenAIServer
 
 LANGUAGES: tuple[Language, ...] = ("ja", "en")
 PLACES = ("answer", "passage", "passage id", "question", "reference", "history", "earlier answer")
-BLOCK = re.compile(r"<([a-z]+)-([0-9a-f]{12})>\n(.*?)\n</\1-\2>", re.DOTALL)
+BLOCK = re.compile(r"<([a-z]+)-([0-9a-f]{16})>\n(.*?)\n</\1-\2>", re.DOTALL)
 HARMLESS = "…"
 
 
@@ -56,8 +56,10 @@ def quoted(place: str, text: str) -> tuple[str, str]:
             return "passage", f"[passage id] {text[:LONGEST_MATERIAL]}"
         case "passage id":
             return "passage", f"[{text}] passage"
-        case "history" | "earlier answer":
-            return "history", text[:LONGEST_EARLIER]
+        case "history":
+            return "customer", text[:LONGEST_EARLIER]
+        case "earlier answer":
+            return "desk", text[:LONGEST_EARLIER]
         case _:
             return place, text
 
@@ -111,9 +113,7 @@ def problem(request: Any, place: str, text: str) -> str:
     content = request["messages"][1]["content"]
     tag, shown = quoted(place, text)
     blocks = [(name, code, body) for name, code, body in BLOCK.findall(content) if name == tag]
-    holding = [
-        (code, body) for _, code, body in blocks if (shown in body if tag == "history" else shown == body)
-    ]
+    holding = [(code, body) for _, code, body in blocks if shown == body]
     if len(holding) != 1:
         return f"stands verbatim in {len(holding)} quotations of {len(blocks)}"
     [(code, _)] = holding

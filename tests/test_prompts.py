@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from simulator import find
 from simulator.errors import PromptError
 from simulator.prompts import check_languages, fingerprint, quote, read_toml, render
+from simulator.types import encodable
 
 TEXT = st.text(st.characters(codec="utf-8"))
 
@@ -94,10 +95,10 @@ def test_what_is_quoted_cannot_close_its_quotation(tag: str, text: str) -> None:
     quoted = quote(tag, text)
     opening, closing = quoted.split("\n")[0], quoted.rsplit("\n", 1)[1]
 
-    assert re.fullmatch(rf"<{tag}-[0-9a-f]{{12}}>", opening)
+    assert re.fullmatch(rf"<{tag}-[0-9a-f]{{16}}>", opening)
     assert closing == opening.replace("<", "</")
     assert quoted.count(closing) == 1
-    assert quoted[len(opening) + 1 : -len(closing) - 1] == text
+    assert quoted[len(opening) + 1 : -len(closing) - 1] == encodable(text)
     assert quote(tag, quoted).split("\n")[0] != opening
 
 
@@ -113,5 +114,7 @@ def test_a_fingerprint_stands_for_every_part() -> None:
 def test_every_prompt_of_the_shelves_holds_both_languages() -> None:
     """No file of ours lacks a language, and no text a translation."""
     for path in (*find.PERSONAS.glob("*.toml"), *find.JUDGES.glob("*.toml")):
+        if path.stem.endswith(("_ja", "_en")):  # patterns of one language
+            continue
         tables = read_toml(path)
         assert tables["ja"].keys() == tables["en"].keys(), path.name

@@ -1,0 +1,64 @@
+"""Facts: whether the passages hold the amounts, dates, times, numbers and addresses of an answer."""
+
+from pathlib import Path
+from typing import Any
+
+from simulator import Exhibit, Passage, Score, Specific, Texts, located, specifics_of
+
+SCALE = (0, 1)
+TEXTS = Texts(Path(__file__).with_name("_facts.toml"))
+
+
+def facts(exhibit: Exhibit, contacts: tuple[str, ...] = ()) -> Score:
+    """The share (0..1) of the answer's checkable details that its passages or the contact list hold.
+
+    Spelling does not matter (1万円 is 10,000 yen, 午後6時 is 18:00), and what the customer said is no
+    invention. Sums and other derived figures are not found: a miss is a call to look. No model is asked.
+    """
+    answer, language = exhibit.turn.answer, exhibit.case.language
+    checked = list(dict.fromkeys(specifics_of(answer.text)))
+    if not answer.shows_passages and not answer.passages:
+        return _score(exhibit, state="skipped", reason=TEXTS(language, "no_passages"))
+    if not checked:
+        return _score(exhibit, state="skipped", reason=TEXTS(language, "nothing"))
+    places = [(passage.id, _whole(passage)) for passage in answer.passages]
+    places += [("contacts", "\n".join(contacts)), ("customer", "\n".join(_said(exhibit)))]
+    told = [_told(specific, places) for specific in checked]
+    missing = list(dict.fromkeys(each["text"] for each in told if not each["found"]))
+    share = sum(each["found"] for each in told) / len(told)
+    key = "all_found" if not missing else "missing" if answer.passages else "nothing_retrieved"
+    items = TEXTS(language, "joint").join(missing)
+    return _score(
+        exhibit,
+        state="scored",
+        value=share,
+        raw=share,
+        severity="major" if missing else None,
+        reason=TEXTS(language, key, items=items, count=str(len(told))),
+        detail={"facts": told},
+    )
+
+
+def _told(specific: Specific, places: list[tuple[str, str]]) -> dict[str, Any]:
+    place = located(specific, [text for _, text in places])
+    where = "" if place is None else places[place][0]
+    return {"text": specific.text, "kind": specific.kind, "found": place is not None, "where": where}
+
+
+def _whole(passage: Passage) -> str:
+    """The passage with its address, which an answer may cite; a file name or number of it says nothing."""
+    addresses = (place for place in (passage.source or "", passage.id) if "://" in place)
+    return "\n".join((passage.text, *addresses))
+
+
+def _said(exhibit: Exhibit) -> list[str]:
+    """All that the customer has said up to this turn, as meant and as typed."""
+    turns = (*exhibit.earlier, exhibit.turn)
+    before = [message.content for message in exhibit.case.history if message.role == "user"]
+    return [exhibit.case.question, *before, *(turn.meant for turn in turns), *(turn.user for turn in turns)]
+
+
+def _score(exhibit: Exhibit, **fields: Any) -> Score:
+    return Score(
+        judge="facts", conversation=exhibit.conversation, turn=exhibit.turn.index, scale=SCALE, **fields
+    )
