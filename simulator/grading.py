@@ -31,7 +31,7 @@ class Grading:
         self.frame = Frame(find.JUDGES / "_frame.toml", guidelines)
         self.judges = _judges(settings.judges)
         self.lists = {
-            "contacts": lines_of_list(settings.contacts, "--contacts"),
+            "contacts": lines_of_list(settings.contacts or _demo_contacts(settings), "--contacts"),
             "ng_words": lines_of_list(settings.ng_words, "--ng-words"),
         }
         tokenizer(settings.tokenizer)  # an unknown or missing one is told before anything is paid
@@ -108,6 +108,12 @@ class Grading:
         embed = endpoint.model if endpoint else LEXICAL
         lists = [line for lines in self.lists.values() for line in lines]
         return fingerprint(name, __version__, embed, grading, self.settings.tokenizer, *own, *lists)
+
+
+def _demo_contacts(settings: Settings) -> str | None:
+    """The bundled bot with its bundled texts has a contact list, too."""
+    bundled = settings.adapter == "demo" and "knowledge" not in settings.set
+    return str(find.DEMO / "contacts.txt") if bundled else None
 
 
 def lines_of_list(name: str | None, option: str) -> tuple[str, ...]:

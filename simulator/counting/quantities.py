@@ -6,11 +6,11 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
+from simulator.counting.numerals import KANJI, digits_of, value_of
 from simulator.counting.segments import normalise
 from simulator.types import Language
 
 _SCALES = {"千": 10**3, "万": 10**4, "億": 10**8, "thousand": 10**3, "million": 10**6, "billion": 10**9}
-_KANJI_DIGITS = {digit: value for value, digit in enumerate("〇一二三四五六七八九")}
 
 # Digits joined by hyphens are one telephone number or code from this length on; 10-20 is a range.
 SHORTEST_CODE = 7
@@ -60,7 +60,8 @@ _AMOUNT = re.compile(
     rf"([¥$€£])?\s?({_PLAIN})\s?((?:[千万億]|thousand|million|billion)?)((?:{_PLAIN}[千万]?)?)\s?({_SPELLINGS})?"
 )
 _KANJI_AMOUNT = re.compile(
-    r"(?<![一-龥])([一二三四五六七八九]?十[一二三四五六七八九]?|[二三四五六七八九])(?=か月|ヶ月|カ月|ヵ月|年間|日間|週間|営業日|時間|回(?![線答復])|名様|泊|円)"
+    r"(?<![一-龥])(?:[一二三四五六七八九]?十[一二三四五六七八九]?|[二三四五六七八九])(?=か月|ヶ月|カ月|ヵ月|年間|日間|週間|営業日|時間|回(?![線答復])|名様|泊|円)"
+    rf"|(?<![{KANJI}\d数何幾第])[{KANJI}]{{2,24}}+(?=円|ドル)"
 )
 _BRACKETED = re.compile(r"\[\d{1,3}\]")
 _COMPOUND = re.compile(rf"({_PLAIN})([千万億])")
@@ -121,11 +122,9 @@ def _is_among(quantity: Quantity, known: dict[str, set[str]]) -> bool:
 
 
 def _arabic(match: re.Match[str]) -> str:
-    """A kanji number below 100 before a unit: 二十四 as 24."""
-    tens, ten, ones = match[1].partition("十")
-    if not ten:
-        return str(_KANJI_DIGITS[tens])
-    return str(10 * (_KANJI_DIGITS[tens] if tens else 1) + (_KANJI_DIGITS[ones] if ones else 0))
+    """A kanji number before a unit: 二十四 as 24, 一万五千 as 15000."""
+    value = value_of(match[0])
+    return match[0] if value is None else digits_of(value)
 
 
 def _time(match: re.Match[str]) -> Quantity:
@@ -142,12 +141,8 @@ def _amount(match: re.Match[str]) -> Quantity:
     if rest:
         compound = _COMPOUND.fullmatch(rest)
         value += _decimal(compound[1]) * _SCALES[compound[2]] if compound else _decimal(rest)
-    return Quantity(_digits(value), _CURRENCY[currency] if currency else _CANONICAL.get(unit or "", ""))
+    return Quantity(digits_of(value), _CURRENCY[currency] if currency else _CANONICAL.get(unit or "", ""))
 
 
 def _decimal(number: str) -> Decimal:
     return Decimal(number.replace(",", ""))
-
-
-def _digits(value: Decimal) -> str:
-    return f"{value.normalize():f}" if value else "0"

@@ -1,0 +1,115 @@
+"""The judge facts: what was retrieved, what the customer said, and what is invented."""
+
+from typing import Any
+
+import pytest
+
+from judges.facts import facts
+from simulator.types import Answer, Case, Exhibit, Language, Message, Passage, Turn
+
+
+def an_exhibit(answer: str, *passages: str, language: Language = "ja", **case: Any) -> Exhibit:
+    shown = tuple(Passage(id=f"kb/{number}", text=text) for number, text in enumerate(passages, start=1))
+    asked = case.pop("asked", "料金はいくらですか")
+    told = Answer(text=answer, passages=shown, shows_passages=case.pop("shows_passages", True))
+    earlier = tuple(case.pop("earlier", ()))
+    return Exhibit(
+        conversation="calm/c#1",
+        case=Case(id="c", question="q", language=language, **case),
+        persona="calm",
+        turn=Turn(index=len(earlier) + 1, user=asked, answer=told),
+        earlier=earlier,
+    )
+
+
+def test_each_detail_is_told_with_the_place_it_was_found() -> None:
+    """Two of four are missing: half is found, the score is a major miss, and the reason quotes the misses."""
+    answer = "月額は1万円、手数料は9,800円です。お電話は03-1234-5678へ、受付は午後6時までです。"
+    score = facts(an_exhibit(answer, "受付は9:00〜18:00", "月額10,000円"))
+
+    assert (score.state, score.raw, score.value, score.scale, score.severity) == (
+        "scored",
+        0.5,
+        0.5,
+        (0, 1),
+        "major",
+    )
+    assert score.reason == "資料にない記載：9,800円、03-1234-5678"
+    assert score.detail["facts"] == [
+        {"text": "1万円", "kind": "amount", "found": True, "where": "kb/2"},
+        {"text": "9,800円", "kind": "amount", "found": False, "where": ""},
+        {"text": "03-1234-5678", "kind": "phone", "found": False, "where": ""},
+        {"text": "午後6時", "kind": "time", "found": True, "where": "kb/1"},
+    ]
+
+
+def test_the_contact_list_bears_out_what_no_passage_has() -> None:
+    """A passage is named first, the contact list where only it has the detail."""
+    score = facts(
+        an_exhibit("0120-000-371（9:00〜18:00）へ。", "料金"), ("サポート 0120000371", "受付 9時～18時")
+    )
+
+    assert (score.raw, score.severity) == (1, None)
+    assert [fact["where"] for fact in score.detail["facts"]] == ["contacts", "contacts"]  # type: ignore[index,union-attr,call-overload]
+    assert score.reason == "確認した記載（2件）はすべて資料にあります"
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        {"asked": "注文AB-1029384の5,500円は？"},
+        {"history": (Message(role="user", content="AB-1029384、5500円です"),)},
+        {"earlier": (Turn(index=1, user="AB-1029384で5,500円でした", answer=Answer(text="はい")),)},
+    ],
+)
+def test_the_customers_own_words_are_no_invention(case: dict[str, Any]) -> None:
+    """Of this turn, of an earlier one, or of the dialogue before."""
+    score = facts(an_exhibit("AB-1029384（5,500円）ですね。", "配送について", **case))
+
+    assert [fact["where"] for fact in score.detail["facts"]] == ["customer", "customer"]  # type: ignore[index,union-attr,call-overload]
+
+
+def test_what_the_bot_said_before_bears_nothing_out() -> None:
+    """An invention does not become true by being repeated."""
+    before = Turn(index=1, user="いくら", answer=Answer(text="9,800円です。"))
+
+    assert facts(an_exhibit("9,800円です。", "料金表", earlier=(before,))).raw == 0
+
+
+def test_an_empty_retrieval_with_details_is_a_miss() -> None:
+    """The bot shows what it retrieves, and this time that was nothing."""
+    score = facts(an_exhibit("月額9,800円です。"))
+
+    assert (score.raw, score.severity) == (0, "major")
+    assert score.reason == "資料が一件も取り出されないまま書かれた記載：9,800円"
+
+
+@pytest.mark.parametrize(
+    ("exhibit", "reason"),
+    [
+        (an_exhibit("かしこまりました。", "料金は9,800円"), "確かめられる記載がありません"),
+        (an_exhibit("9,800円です。", shows_passages=False), "資料を示さない"),
+    ],
+)
+def test_without_anything_to_check_the_turn_is_skipped(exhibit: Exhibit, reason: str) -> None:
+    """Nothing stated, or a bot that never shows its passages."""
+    score = facts(exhibit)
+
+    assert (score.state, score.raw) == ("skipped", None)
+    assert reason in score.reason
+
+
+def test_an_english_case_has_an_english_reason() -> None:
+    """And a sum of two known amounts is not found: a miss is a call to look."""
+    score = facts(an_exhibit("That makes $66.", "$33 plus $33", language="en"))
+
+    assert score.reason == "not in the passages: $66"
+
+
+def test_the_address_of_a_passage_may_be_cited_but_its_number_proves_nothing() -> None:
+    """A source that is an address counts as said; a file name does not."""
+    passage = Passage(id="faq-9800", text="料金表", source="https://example.jp/faq")
+    told = Answer(text="9,800円です。https://example.jp/faq/", passages=(passage,))
+    exhibit = an_exhibit("x").model_copy(update={"turn": Turn(index=1, user="q", answer=told)})
+
+    assert [fact["found"] for fact in facts(exhibit).detail["facts"]] == [False, True]  # type: ignore[index,union-attr,call-overload]
