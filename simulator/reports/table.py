@@ -175,19 +175,19 @@ def _persona_row(row: PersonaSummary, rules: RedRules, words: Words) -> tuple[Ce
         Cell(text=words.name("persona", row.persona), number=row.conversations),
         _mean_cell(score, rules),
         Cell(text=f"{row.red:,} / {row.turns:,}", number=row.red),
-        *(_mean_cell(mean, rules) for mean in row.judges.values()),
+        *(_judge_cell(name, mean, rules) for name, mean in row.judges.items()),
     )
 
 
 def _everyone(summary: Summary, words: Words) -> tuple[Cell, ...]:
     """The row of all personas together."""
     score = Mean(mean=summary.score, n=summary.graded, planned=sum(p.conversations for p in summary.personas))
-    judges = (Mean(mean=j.mean, n=j.n, planned=j.planned) for j in summary.judges.values())
+    judges = [(name, Mean(mean=j.mean, n=j.n, planned=j.planned)) for name, j in summary.judges.items()]
     return (
         Cell(text=words("everyone"), number=score.planned),
         _mean_cell(score, summary.rules),
         Cell(text=f"{summary.red:,} / {summary.turns:,}", number=summary.red),
-        *(_mean_cell(judge, summary.rules) for judge in judges),
+        *(_judge_cell(name, mean, summary.rules) for name, mean in judges),
     )
 
 
@@ -196,6 +196,11 @@ def _answered(summary: Summary, words: Words) -> tuple[Cell, ...]:
     means = [summary.answered_score, *(judge.answered_mean for judge in summary.judges.values())]
     score, *judges = [Cell(text=points(mean), number=mean) for mean in means]
     return (Cell(text=words("answered_mean")), score, Cell(text=""), *judges)
+
+
+def _judge_cell(name: str, mean: Mean, rules: RedRules) -> Cell:
+    """The mean of one judge; how a customer feels is no fault of the bot's by itself."""
+    return _mean_cell(mean, rules if name.partition("@")[0] != "tone" else RedRules(overall=None))
 
 
 def _mean_cell(mean: Mean, rules: RedRules) -> Cell:
