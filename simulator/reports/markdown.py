@@ -1,0 +1,60 @@
+"""A run as Markdown: short enough for a comment on a pull request."""
+
+import re
+
+from simulator.analysis.figures import RedTurn
+from simulator.reports import table
+from simulator.reports.notes import notes, points, verdict
+from simulator.reports.table import Cell, Table, mark_text
+from simulator.reports.told import Told
+from simulator.reports.words import plain
+
+# Red turns that are quoted; the rest is in the report.
+SHOWN = 10
+_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&])")
+
+
+def markdown(told: Told) -> str:
+    """Score and verdict, means with what they rest on, what is missing, and the gravest red turns."""
+    words, summary = told.names, told.summary
+    head = f"## {words('title')}: {points(summary.score)} {words('of_hundred')}"
+    state = f"**{escaped(verdict(told.gate, summary.score, words))}** · {words('red')} {summary.red}"
+    parts = [head, f"{state} {words('of_turns', turns=summary.turns)}"]
+    parts += [_table(table.personas_table(summary, told.language))]
+    told_notes = [f"- {escaped(note.text)}" for note in notes(summary, told.gate, words)]
+    parts += ["\n".join(told_notes)] if told_notes else []
+    if summary.reddest:
+        listed = "\n".join(_red(turn, told) for turn in summary.reddest[:SHOWN])
+        title = f"{words('reddest_short')} ({min(SHOWN, summary.red)}/{summary.red})"
+        parts.append(f"<details><summary>{escaped(title)}</summary>\n\n{listed}\n\n</details>")
+    parts.append(f"`{told.results.run.id}`")
+    return "\n\n".join(parts) + "\n"
+
+
+def escaped(text: str) -> str:
+    """Text of others on one line: no markup, no link, and nobody is called by name."""
+    line = " ".join(plain(text).split())
+    return _SPECIAL.sub(r"\\\1", line).replace("@", "@\u2060").replace("://", ":\u2060//")
+
+
+def _red(turn: RedTurn, told: Told) -> str:
+    words = told.names
+    who = escaped(f"{words.name('persona', turn.persona)} · {turn.case} · {words('turn_n', n=turn.turn)}")
+    customer = f"  - {told.words('text', 'customer')}: {escaped(turn.question)}"
+    desk = f"  - {told.words('text', 'desk')}: {escaped(turn.answer)}"
+    marks = escaped(mark_text(turn, words))
+    return f"- **{marks}** {who}\n{customer}\n{desk}\n  - → {escaped(turn.reason)}"
+
+
+def _table(shown: Table) -> str:
+    lines = [_line([escaped(title) for title in shown.columns]), _line(["---"] * len(shown.columns))]
+    return "\n".join([*lines, *(_line([_cell(cell) for cell in row]) for row in shown.rows)])
+
+
+def _cell(cell: Cell) -> str:
+    mark, note = "▲" if cell.red else "", f" ({cell.note})" if cell.note else ""
+    return escaped(f"{mark}{cell.text}{note}")
+
+
+def _line(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"

@@ -1,0 +1,232 @@
+"""The worksheets that hold figures: what came of the run, how runs developed, and how to repeat it."""
+
+import json
+from collections.abc import Iterator
+
+from simulator.analysis.figures import JudgeSummary, Summary
+from simulator.analysis.gate import Gate
+from simulator.reports.notes import goal, points
+from simulator.reports.notes import verdict as in_words
+from simulator.reports.sheet_turns import JST
+from simulator.reports.sheet_words import text_cell
+from simulator.reports.told import Told
+from simulator.reports.words import plain
+from simulator.reports.worksheet import Chart, Mark, Row, SheetCell, Worksheet
+from simulator.types import Results
+
+MINUTE = 60
+
+
+def summary_sheet(told: Told) -> Worksheet:
+    """The verdict with the people's decision beside it, then every figure with what it rests on."""
+    words = told.words
+    columns = (
+        words.column("key", width=8),
+        words.column("item", width=30),
+        words.column("value", width=16),
+        words.column("explanation", width=40, wrap=True),
+        words.team("decision", "decision", width=16),
+        words.team("approver", width=14),
+        words.team("decided", kind="date", width=12),
+        words.team("why", width=34, wrap=True),
+    )
+    return Worksheet(
+        name="summary",
+        title=words("sheet", "summary"),
+        columns=columns,
+        rows=tuple(_summary_rows(told)),
+        frozen_columns=2,
+        help=words("help", "summary"),
+    )
+
+
+def _summary_rows(told: Told) -> Iterator[Row]:
+    summary, words = told.summary, told.words
+    yield _decision(told)
+    yield _row("score", words("item", "score"), _number(summary.score, told), _score_rests_on(told))
+    of_turns = words("text", "of_turns", n=summary.red, turns=summary.turns)
+    yield _row("red", words("item", "red"), SheetCell(text=str(summary.red), number=summary.red), of_turns)
+    for name, judge in summary.judges.items():
+        title = words("item", "judge", judge=told.names.name("judge", name))
+        yield _row(f"judge.{name}", title, _number(judge.mean, told), _counts(judge, told))
+    for person in summary.personas:
+        called = told.names.name("persona", person.persona)
+        held = words("text", "conversations_n", n=person.graded, planned=person.conversations)
+        value = _number(person.score, told)
+        yield _row(f"persona.{person.persona}", words("item", "persona", persona=called), value, held)
+        for name, mean in person.judges.items():
+            title = words("item", "persona_judge", persona=called, judge=told.names.name("judge", name))
+            rests = words("text", "graded", n=mean.n, planned=mean.planned)
+            yield _row(f"persona.{person.persona}.{name}", title, _number(mean.mean, told), rests)
+    yield from _how_it_went(told)
+
+
+def _decision(told: Told) -> Row:
+    """The automatic verdict; the team's own stands beside it and changes nothing in the program."""
+    verdict, mark = _verdict(told.gate, told.summary)
+    text = told.words("verdict", verdict)
+    why = in_words(told.gate, told.summary.score, told.names)
+    return Row(
+        key=told.key("decision"),
+        cells={
+            "item": SheetCell(text=told.words("item", "decision", run=told.results.run.id)),
+            "value": SheetCell(text=text, mark=mark),
+            "explanation": text_cell(why),
+        },
+    )
+
+
+def _verdict(gate: Gate, summary: Summary) -> tuple[str, Mark]:
+    if gate.target is None:
+        return "no_target", ""
+    if gate.passed:
+        return "passed", "good"
+    return ("undecided", "warn") if gate.incomplete or summary.score is None else ("missed", "red")
+
+
+def _score_rests_on(told: Told) -> str:
+    summary, words = told.summary, told.words
+    said = [words("text", "conversations_n", n=summary.graded, planned=summary.planned)]
+    if summary.interval:
+        low, high = map(points, summary.interval)
+        said.append(words("text", "interval", low=low, high=high))
+    if told.gate.target is not None:
+        said.append(f"{words('column', 'target')} {goal(told.gate.target)}")
+    return " / ".join(said)
+
+
+def _counts(judge: JudgeSummary, told: Told) -> str:
+    words = told.words
+    said = [words("text", "graded", n=judge.n, planned=judge.planned)]
+    said += [words("text", "skipped", n=judge.skipped)] if judge.skipped else []
+    said += [words("text", "failed", n=judge.failed)] if judge.failed else []
+    return " / ".join(said)
+
+
+def _how_it_went(told: Told) -> Iterator[Row]:
+    summary, words = told.summary, told.words
+    for how, count in summary.ended.items():
+        title = words("item", "ended", how=told.names.name("ended", how))
+        yield _row(f"ended.{how}", title, SheetCell(text=str(count), number=count), "")
+    for name, judge in summary.judges.items():
+        if judge.failed:
+            title = words("item", "failed_judge", judge=told.names.name("judge", name))
+            yield _row(f"failed.{name}", title, SheetCell(text=str(judge.failed), number=judge.failed), "")
+    silent = sum(summary.bot_failures.values())
+    mark: Mark = "warn" if silent else ""
+    of_turns = words("text", "of_turns", n=silent, turns=summary.turns)
+    value = SheetCell(text=str(silent), number=silent, mark=mark)
+    yield _row("no_answer", words("item", "no_answer"), value, of_turns)
+    yield _row("seconds", words("item", "seconds"), SheetCell(text=_time(summary.seconds, told)), "")
+    yield _row("cost", words("item", "cost"), SheetCell(text=_cost(summary, told)), "")
+
+
+def _time(seconds: float, told: Told) -> str:
+    minutes, rest = divmod(round(seconds), MINUTE)
+    if not minutes:
+        return told.words("text", "seconds", seconds=rest)
+    return told.words("text", "minutes", minutes=minutes, seconds=rest)
+
+
+def _cost(summary: Summary, told: Told) -> str:
+    if not summary.spending:
+        return told.words("text", "no_calls")
+    if summary.cost_usd is None:
+        return told.words("text", "unknown")
+    return told.words("text", "usd", amount=f"{summary.cost_usd:.2f}")
+
+
+def _row(key: str, title: str, value: SheetCell, explanation: str) -> Row:
+    return Row(
+        key=key,
+        cells={"item": SheetCell(text=plain(title)), "value": value, "explanation": text_cell(explanation)},
+    )
+
+
+def _number(value: float | None, told: Told) -> SheetCell:
+    """A mean on the scale to 100; marked where it is below the limit for red."""
+    if value is None:
+        return SheetCell(text="–", mark="failed")
+    limit = told.summary.rules.overall
+    return SheetCell(
+        text=points(value), number=round(100 * value, 1), mark="red" if limit and value < limit else ""
+    )
+
+
+def history_sheet(told: Told) -> Worksheet:
+    """A row for each run, the newest first, with a picture of how the score developed."""
+    words = told.words
+    shown = ("date", "score", "target", "verdict", "red", "turns", "no_answer", "seconds", "cost")
+    numeric = {"score", "target", "red", "turns", "no_answer", "seconds", "cost"}
+    columns = (
+        words.column("key", width=30),
+        *(words.column(key, width=14, kind="number" if key in numeric else "text") for key in shown),
+    )
+    runs = [(told.results, told.summary, told.gate), *told.past]
+    ordered = sorted(runs, key=lambda each: each[0].run.id, reverse=True)
+    return Worksheet(
+        name="history",
+        title=words("sheet", "history"),
+        columns=columns,
+        rows=tuple(_history(*each, told) for each in ordered),
+        chart=Chart(title=words("column", "score"), x="date", ys=("score", "target")),
+        help=words("help", "history"),
+    )
+
+
+def _history(results: Results, summary: Summary, gate: Gate, told: Told) -> Row:
+    verdict, mark = _verdict(gate, summary)
+    silent = sum(summary.bot_failures.values())
+    figures: dict[str, float | None] = {
+        "score": None if summary.score is None else round(100 * summary.score, 1),
+        "target": None if gate.target is None else round(100 * gate.target, 1),
+        "red": summary.red,
+        "turns": summary.turns,
+        "no_answer": silent,
+        "seconds": round(summary.seconds),
+        "cost": None if summary.cost_usd is None else round(summary.cost_usd, 4),
+    }
+    cells = {key: SheetCell(text=f"{n:g}", number=n) for key, n in figures.items() if n is not None}
+    created = results.run.created.astimezone(JST)
+    cells |= {
+        "date": SheetCell(text=f"{created:%Y/%m/%d %H:%M}"),
+        "verdict": SheetCell(text=told.words("verdict", verdict), mark=mark),
+    }
+    return Row(key=results.run.id, cells=cells)
+
+
+def technical_sheet(told: Told) -> Worksheet:
+    """Models, versions, prompt hashes, settings, tokens and statistics, by name."""
+    words = told.words
+    columns = (
+        words.column("key", width=30),
+        words.column("value", width=60, wrap=True),
+    )
+    rows = tuple(Row(key=key, cells={"value": text_cell(value)}) for key, value in _technical(told))
+    return Worksheet(
+        name="technical",
+        title=words("sheet", "technical"),
+        columns=columns,
+        rows=rows,
+        help=words("help", "technical"),
+    )
+
+
+def _technical(told: Told) -> Iterator[tuple[str, str]]:
+    run, summary = told.results.run, told.summary
+    yield "run", run.id
+    yield "created", run.created.isoformat()
+    yield "offline", str(run.offline).lower()
+    for table, values in (("version", run.versions), ("model", run.models), ("prompt", run.prompts)):
+        for key, value in sorted(values.items()):
+            yield f"{table}.{key}", value
+    for key, setting in sorted(run.settings.items()):
+        shown = setting if isinstance(setting, str) else json.dumps(setting, ensure_ascii=False)
+        yield f"setting.{key}", shown
+    for role, spent in summary.spending.items():
+        yield f"calls.{role}", f"{spent.calls} (+{spent.cached} cached)"
+        yield f"tokens.{role}", f"{spent.tokens_in} in, {spent.tokens_out} out"
+    for name, judge in summary.judges.items():
+        yield f"judge.{name}.stderr", "" if judge.stderr is None else f"{judge.stderr:.4f}"
+        yield f"judge.{name}.raw_mean", "" if judge.raw_mean is None else f"{judge.raw_mean:.4f}"
+        yield f"judge.{name}.rubric", ", ".join(judge.rubrics)

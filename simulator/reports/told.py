@@ -1,0 +1,54 @@
+"""What the worksheets of a run are made from, looked up once for all of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+from simulator.analysis.figures import RedTurn, Summary
+from simulator.analysis.gate import Gate
+from simulator.reports.sheet_words import SheetWords
+from simulator.reports.words import Words, words_of
+from simulator.types import Language, Results, Score
+
+# How a turn's grades are written into its check cell: to be read, or as the judge filled in its form.
+CheckFormat = Literal["text", "json"]
+
+
+@dataclass(frozen=True)
+class Told:
+    """Everything that the worksheets are made from; `past` are the summaries of earlier runs."""
+
+    results: Results
+    summary: Summary
+    gate: Gate
+    language: Language
+    check: CheckFormat = "text"
+    past: Sequence[tuple[Results, Summary, Gate]] = field(default=())
+
+    @cached_property
+    def words(self) -> SheetWords:
+        """The words of the worksheets."""
+        return SheetWords(self.language)
+
+    @cached_property
+    def names(self) -> Words:
+        """The names of judges, personas, endings and marks."""
+        return words_of(self.summary, self.language)
+
+    @cached_property
+    def scores(self) -> dict[tuple[str, int], dict[str, Score]]:
+        """The scores of each turn, by judge."""
+        found: dict[tuple[str, int], dict[str, Score]] = {}
+        for score in self.results.scores:
+            found.setdefault((score.conversation, score.turn), {})[score.judge] = score
+        return found
+
+    @cached_property
+    def red(self) -> dict[tuple[str, int], RedTurn]:
+        """The red turns."""
+        return {(turn.conversation, turn.turn): turn for turn in self.summary.reddest}
+
+    def key(self, *parts: object) -> str:
+        """A row's key: it names the run, so that the rows of several runs can stand in one worksheet."""
+        return "/".join(map(str, (self.results.run.id, *parts)))

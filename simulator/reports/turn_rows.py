@@ -1,0 +1,48 @@
+"""Every turn of a run as one flat row: what files for other programs are made of."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from simulator.analysis.red import worst
+from simulator.analysis.summary import turn_failure
+from simulator.reports.told import Told
+from simulator.types import Conversation, Score, Turn
+
+
+def turn_rows(told: Told) -> Iterator[dict[str, Any]]:
+    """One mapping per turn, with plain values: texts, numbers, lists and None."""
+    for talk in told.results.conversations:
+        for turn in talk.turns:
+            yield _row(talk, turn, told)
+
+
+def _row(talk: Conversation, turn: Turn, told: Told) -> dict[str, Any]:
+    red = told.red.get((talk.id, turn.index))
+    scores = told.scores.get((talk.id, turn.index), {})
+    return {
+        "conversation": talk.id,
+        "turn": turn.index,
+        "persona": talk.persona,
+        "case": talk.case.id,
+        "language": talk.case.language,
+        "ended": talk.ended.value if talk.ended else None,
+        "user": turn.user,
+        "answer": turn.answer.text,
+        "answer_failure": turn_failure(turn),
+        "answer_seconds": turn.answer.seconds,
+        "passages": [passage.id for passage in turn.answer.passages],
+        "red": red is not None,
+        "severity": worst(red.marks) if red else None,
+        "marks": [mark.kind for mark in red.marks] if red else [],
+        "reason": _reason(scores.get(told.summary.primary), red.reason if red else ""),
+        "scores": {name: _score(scores[name]) for name in told.summary.judges if name in scores},
+    }
+
+
+def _reason(verdict: Score | None, red: str) -> str:
+    return red or (verdict.reason if verdict else "")
+
+
+def _score(score: Score) -> dict[str, Any]:
+    shown = {"state": score.state, "value": score.value, "raw": score.raw, "reason": score.reason}
+    return shown | {"severity": score.severity, "detail": dict(score.detail), "rubric": score.rubric}

@@ -1,0 +1,193 @@
+"""The worksheets of a run: what stands in them, for whom, and in which order."""
+
+import json
+from datetime import timedelta, timezone
+from typing import Any
+
+import pytest
+
+from simulator.analysis.blind import SIZE, blind_sample
+from simulator.analysis.gate import decide
+from simulator.analysis.summary import summarise
+from simulator.reports.told import Told
+from simulator.reports.worksheet import Worksheet
+from simulator.reports.worksheets import worksheets
+from simulator.types import Answer, Language, RedRules, Results, Score, Turn
+from tests.golden_files import compare
+from tests.rehearsed import rehearsed
+
+NAMES = ("summary", "review", "conversations", "blind", "questions", "history", "technical")
+JUDGES = ("turn", "relevance", "groundedness", "similarity", "fluency", "cosine")
+
+
+def told(language: Language = "ja", results: Results | None = None, **settings: Any) -> Told:
+    """What the worksheets of the rehearsed run are made from."""
+    results = results or rehearsed(language)
+    summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
+    return Told(results, summary, decide(summary, 0.9, 0.05), language, **settings)
+
+
+def sheets(*args: Any, **settings: Any) -> dict[str, Worksheet]:
+    """The worksheets by name."""
+    return {sheet.name: sheet for sheet in worksheets(told(*args, **settings))}
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_the_worksheets_as_they_are(language: Language) -> None:
+    """Every cell of every worksheet, in the language of the run."""
+    shown = [sheet.model_dump(mode="json", exclude_defaults=True) for sheet in worksheets(told(language))]
+
+    compare(f"worksheets_{language}.json", json.dumps(shown, ensure_ascii=False, indent=1) + "\n")
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_every_row_and_column_has_a_key_of_its_own(language: Language) -> None:
+    """Keys are what rows and columns are known by, whatever people do to a worksheet."""
+    found = worksheets(told(language))
+
+    assert tuple(sheet.name for sheet in found) == NAMES
+    for sheet in found:
+        assert len({row.key for row in sheet.rows}) == len(sheet.rows) > 0
+        assert len({column.key for column in sheet.columns}) == len(sheet.columns)
+        assert sheet.columns[0].key == "key"
+        for row in sheet.rows:
+            assert set(row.cells) <= {column.key for column in sheet.columns[1:]}
+
+
+def test_conversations_have_the_layout_of_the_article() -> None:
+    """One row each: config, then user, assistant, check; a red answer has the conclusion as its note."""
+    sheet = sheets()["conversations"]
+    keys = [column.key for column in sheet.columns]
+    config = json.loads(sheet.rows[0].cells["config"].text)
+    red = [cell for row in sheet.rows for key, cell in row.cells.items() if cell.mark == "red"]
+
+    assert keys[:5] == ["key", "config", "user1", "assistant1", "check1"]
+    assert [c.title for c in sheet.columns[2:5]] == ["お客様1", "回答1", "採点1"]
+    assert set(config) == {"date", "persona", "case", "run", "ended"}
+    assert len(red) == len(told().summary.reddest)
+    assert all(cell.text.startswith("▲ ") for cell in red)
+    assert all(cell.note for cell in red)
+
+
+def test_the_date_is_that_of_japan() -> None:
+    """As YYYY/MM/DD HH:MM:SS, whatever the machine's own time zone is."""
+    results = rehearsed()
+    created = results.run.created
+    shown = json.loads(sheets("ja", results)["conversations"].rows[0].cells["config"].text)["date"]
+
+    assert created.utcoffset() is not None
+    assert shown == f"{created.astimezone(_japan()):%Y/%m/%d %H:%M:%S}"
+
+
+def _japan() -> timezone:
+    return timezone(timedelta(hours=9))
+
+
+def test_a_check_can_be_the_judges_own_form() -> None:
+    """`--check json` gives what the judge filled in, Japanese unescaped."""
+    cell = sheets(check="json")["conversations"].rows[0].cells["check1"]
+
+    assert "overall" in json.loads(cell.text)
+    assert "\\u" not in cell.text
+
+
+def test_as_many_turns_as_there_are() -> None:
+    """Past column Z, too."""
+    results = rehearsed()
+    first = results.conversations[0]
+    many = tuple(Turn(index=n, user=f"質問{n}", answer=Answer(text=f"回答{n}")) for n in range(1, 13))
+    longer = first.model_copy(update={"turns": many})
+    changed = results.model_copy(update={"conversations": (longer, *results.conversations[1:])})
+    sheet = sheets("ja", changed)["conversations"]
+
+    assert len(sheet.columns) == 2 + 3 * 12
+    assert sheet.rows[0].cells["assistant12"].text == "回答12"
+
+
+def test_the_review_begins_with_the_reddest() -> None:
+    """Major before moderate before minor, then what is not red; the team's columns are empty."""
+    sheet = sheets()["review"]
+    order = [row.cells["severity"].text for row in sheet.rows]
+    team = {column.key for column in sheet.columns if column.owner == "team"}
+
+    assert order == sorted(order, key=["重大", "中", "軽", ""].index)
+    assert len(sheet.rows) == told().summary.turns
+    assert team == {"judge_is", "correct_answer", "cause", "comment", "assignee", "checked", "status"}
+    assert not any(team & set(row.cells) for row in sheet.rows)
+    assert [c.title for c in sheet.column("status").choices][:2] == ["未対応", "対応中"]
+
+
+def test_the_blind_worksheet_shows_no_score() -> None:
+    """Neither a grade, nor a mark, nor a note; and its order does not tell red from not red."""
+    sheet = sheets()["blind"]
+
+    assert {column.key for column in sheet.columns} == {
+        "key", "earlier", "question", "passages", "answer", "grade_1", "comment_1", "grade_2", "comment_2",
+    }  # fmt: skip
+    for row in sheet.rows:
+        assert not any(cell.mark or cell.note for cell in row.cells.values())
+        assert "▲" not in row.cells["answer"].text
+
+
+def big(turns: int, red_every: int) -> Results:
+    """A run of many turns, some of them red."""
+    results = rehearsed()
+    first = results.conversations[0]
+    talk = first.model_copy(
+        update={"turns": tuple(Turn(index=n + 1, user="?", answer=Answer(text="!")) for n in range(turns))}
+    )
+    scores = tuple(
+        Score(
+            judge="turn", conversation=talk.id, turn=n + 1, state="scored",
+            raw=1 if n % red_every == 0 else 5, value=0.2 if n % red_every == 0 else 1,
+        )
+        for n in range(turns)
+    )  # fmt: skip
+    return results.model_copy(update={"conversations": (talk,), "scores": scores})
+
+
+@pytest.mark.parametrize(("red_every", "red"), [(2, 27), (1, 40), (50, 6)])
+def test_the_sample_is_two_thirds_red_where_it_can_be(red_every: int, red: int) -> None:
+    """Forty turns; with too few of one kind, the other fills the sample. Its shares are known."""
+    results = big(300, red_every)
+    summary = summarise(results, rules=RedRules(), judges=("turn",), seed=42)
+    sample = blind_sample(results, summary)
+
+    assert len(sample) == SIZE
+    assert sum(drawn.stratum == "red" for drawn in sample) == red
+    assert {drawn.sampled for drawn in sample if drawn.stratum == "red"} == {red / summary.red}
+    assert blind_sample(results, summary) == sample
+
+
+def test_questions_are_the_teams() -> None:
+    """Every column but the key; the run's own questions are in use and approved."""
+    sheet = sheets()["questions"]
+    titles = [column.title for column in sheet.columns[1:]]
+
+    assert titles == ["質問", "正解", "回答可否", "有人対応", "分類", "使用する", "承認"]
+    assert {column.owner for column in sheet.columns[1:]} == {"team"}
+    assert {row.cells["approved"].text for row in sheet.rows} == {"承認"}
+
+
+def test_the_summary_leaves_the_decision_to_people() -> None:
+    """The automatic verdict stands beside their own, which is empty; every mean says what it rests on."""
+    sheet = sheets()["summary"]
+    rows = {row.key.rpartition("/")[2]: row.cells for row in sheet.rows}
+
+    assert rows["decision"]["value"].text in ("未達", "判定保留")
+    assert "decision" not in rows["decision"]
+    assert [c.title for c in sheet.column("decision").choices] == ["リリース可", "条件付き可", "不可"]
+    assert rows["judge.similarity"]["explanation"].text.startswith("採点 ")
+    assert {"score", "red", "no_answer", "seconds", "cost"} <= set(rows)
+
+
+def test_the_history_is_a_picture_too() -> None:
+    """A row per run, the newest first, with a chart of score and target."""
+    now = told()
+    before = now.results.run.model_copy(update={"id": "20200101-000000-angry-0000"})
+    past = (now.results.model_copy(update={"run": before}), now.summary, now.gate)
+    sheet = sheets(past=(past,))["history"]
+
+    assert [row.key for row in sheet.rows] == [now.results.run.id, "20200101-000000-angry-0000"]
+    assert sheet.chart is not None
+    assert sheet.chart.ys == ("score", "target")
