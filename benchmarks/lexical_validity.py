@@ -20,6 +20,9 @@ from simulator.lexical import best_agreement, support, tokens
 
 DATA = Path(os.environ.get("REHEARSAL_BENCH_DATA", ROOT.parent / "shared" / "data"))
 
+# What JHARS calls a sentence that is borne out, and those that are not; disputed sentences are left out.
+SENTENCE_LABELS = ("No_hallucination", "Unverifiable", "Contradictory")
+
 Row = dict[str, Any]
 Scorer = Callable[[Row], float]
 
@@ -35,11 +38,24 @@ class LabelSet:
     label: Callable[[Row], float]
     good_from: float
     usable: Callable[[Row], bool] = lambda row: True
+    split: Callable[[Row], Iterable[Row]] = lambda row: [row]
 
 
 def groundedness(row: Row) -> float:
     """Our share of the answer that its contexts bear out."""
     return support(row["answer"], tuple(row["contexts"]), row["language"]).score
+
+
+def sentence_support(row: Row) -> float:
+    """Our share of one sentence that its contexts bear out; numbers in the question need no support."""
+    return support(row["answer"], tuple(row["contexts"]), row["language"], row["question"]).score
+
+
+def sentences_of(row: Row) -> Iterable[Row]:
+    """A row per sentence on which the annotators agree, with the sentence as answer and its label."""
+    for sentence in row["sentences"]:
+        if sentence["label"] in SENTENCE_LABELS:
+            yield row | {"answer": sentence["text"], "labels": {"label": sentence["label"]}}
 
 
 def similarity(row: Row) -> float:
@@ -90,6 +106,15 @@ SETS = (
         1,
     ),
     LabelSet(
+        "JHARS sentences (ja)",
+        "jhars/judge_labels_jhars_dev.jsonl.gz",
+        sentence_support,
+        token_precision,
+        lambda row: row["labels"]["label"] == SENTENCE_LABELS[0],
+        1,
+        split=sentences_of,
+    ),
+    LabelSet(
         "BEGIN attribution (en)",
         "begin/judge_labels_begin_dev.jsonl.gz",
         groundedness,
@@ -130,9 +155,14 @@ def main() -> None:
     print(f"{'lexical validity':26}{'rows':>6}{'rho':>8}{'plain':>8}{'AUROC':>8}{'plain':>8}")
     for each in SETS:
         if (DATA / each.file).is_file():
-            print(line(each, [row for row in read(DATA / each.file) if each.usable(row)]))
+            print(line(each, rows_of(each)))
         else:
             print(f"{each.name:26}skipped: the file is not there")
+
+
+def rows_of(each: LabelSet) -> list[Row]:
+    """The rows of a set as they are scored."""
+    return [part for row in read(DATA / each.file) if each.usable(row) for part in each.split(row)]
 
 
 def line(each: LabelSet, rows: Sequence[Row]) -> str:

@@ -8,27 +8,34 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 from string import Template
 
-from simulator.counting import turn, verdicts
+from simulator.counting import claimwise, feelings, likeness, retrieved, turn, verdicts
 from simulator.counting.dialogue_acts import is_handover, is_refusal
 from simulator.counting.embedding import hash_embed
 from simulator.counting.evidence import best_agreement, coverage
+from simulator.counting.grades import rubric_of
 from simulator.counting.reading import CHANCE, Reading, expected, known_answers
 from simulator.counting.verdicts import Verdict
 from simulator.counting.wording import wording
 from simulator.guard import Guard
+from simulator.kinds import share_of
 from simulator.types import Case, Exhibit, Persona, Score, Turn, Utterance
 from simulator.users import stable_int
 
 __all__ = ["STAND_INS", "LexicalJudge", "PhraseUser", "hash_embed"]
 
-RUBRIC = "lexical-1"
 # The judges of the shelf that have a stand-in.
 STAND_INS: dict[str, Callable[[Reading], Verdict]] = {
     "turn": turn.turn,
     "relevance": verdicts.relevance,
     "groundedness": verdicts.groundedness,
+    "claims": claimwise.claims,
     "similarity": verdicts.similarity,
     "fluency": verdicts.fluency,
+    "tone": feelings.tone,
+    "context_precision": retrieved.context_precision,
+    "context_recall": retrieved.context_recall,
+    "llm_similarity": likeness.llm_similarity,
+    "llm_correctness": likeness.llm_correctness,
 }
 
 # The share of the reference that has to be said (0..1) to be of use, and to content a customer.
@@ -61,30 +68,26 @@ class LexicalJudge:
 
     def __init__(self, name: str) -> None:
         """`name` is one of STAND_INS."""
-        self.name = name
+        self.name, self.rubric = name, rubric_of(name)
         self._verdict = STAND_INS[name]
 
     async def __call__(self, exhibit: Exhibit) -> Score:
-        """The grade (1..5) of one turn; similarity is skipped on a turn without a reference."""
+        """The grade of one turn, on the judge's scale; skipped where what it compares with is missing."""
         reading = Reading(exhibit)
-        if self.name == "similarity" and not exhibit.references:
-            reason = reading.say("no_reference", turn=str(exhibit.turn.index))
-            return self._score(exhibit, Verdict(0, reason, {}))
         verdict = self._verdict(reading)
-        return self._score(exhibit, verdict._replace(reason=reading.say("mark") + verdict.reason))
-
-    def _score(self, exhibit: Exhibit, verdict: Verdict) -> Score:
-        """A grade of 0 stands for a skipped turn."""
+        graded = verdict.raw is not None
         return Score(
             judge=self.name,
             conversation=exhibit.conversation,
             turn=exhibit.turn.index,
-            state="scored" if verdict.grade else "skipped",
-            value=verdict.grade / 5 if verdict.grade else None,
-            raw=float(verdict.grade) if verdict.grade else None,
-            reason=verdict.reason,
+            state="scored" if graded else "skipped",
+            value=None if verdict.raw is None else share_of(verdict.raw, verdict.scale),
+            raw=verdict.raw,
+            scale=verdict.scale,
+            severity=verdict.severity,
+            reason=reading.say("mark") + verdict.reason if graded else verdict.reason,
             detail=verdict.detail,
-            rubric=RUBRIC,
+            rubric=self.rubric,
         )
 
 

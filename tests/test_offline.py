@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.offline import RUBRIC, STAND_INS, LexicalJudge
+from simulator.counting.grades import rubric_of
+from simulator.kinds import share_of
+from simulator.offline import STAND_INS, LexicalJudge
 from simulator.types import Answer, Case, Exhibit, Passage, Score, Turn
 
 QUESTION = "ホーム1ギガを1年で解約すると解約金はいくらですか"
@@ -29,6 +31,12 @@ ENGLISH = {
     "passage": "Cancelling within 24 months costs a fee. The cancellation fee of Home 1 Giga is 4,800 yen.",
     "good": "Thank you for asking. The cancellation fee of Home 1 Giga is 4,800 yen within 24 months.",
 }
+
+
+# Judges with another scale than 1 to 5, and those of them whose verdict is a share.
+SHARES = ("claims", "context_precision", "context_recall", "llm_similarity")
+SCALES = dict.fromkeys((*SHARES, "llm_correctness"), (0, 1)) | {"tone": (-2, 2)}
+GRADES = tuple(name for name in STAND_INS if name not in SCALES)
 
 
 def a_case(**changes: Any) -> Case:
@@ -79,14 +87,18 @@ async def raw(judge: str, answer: str, case: Case | None = None, *earlier: str, 
 
 @pytest.mark.parametrize("name", STAND_INS)
 @pytest.mark.parametrize("answer", [GOOD, REFUSAL, HANDOVER, UNRELATED, "?", "Sorry, I do not know."])
-async def test_every_judge_grades_every_answer_in_whole_grades(name: str, answer: str) -> None:
-    """1 to 5, a fifth of it as value, a reason that says it is counted, the rubric's name."""
+async def test_every_judge_grades_every_answer_on_its_scale(name: str, answer: str) -> None:
+    """A value from 0 to 1, a reason that says it is counted, the rubric's name; 1 to 5 in whole grades."""
     score = await grade(name, answer)
+    low, high = SCALES.get(name, (1, 5))
 
-    assert score.raw in {1, 2, 3, 4, 5}
-    assert score.value == score.raw / 5
+    assert score.scale == (low, high)
+    assert score.raw is not None
+    assert low <= score.raw <= high
+    assert name in SHARES or score.raw == int(score.raw)
+    assert score.value == share_of(score.raw, score.scale)
     assert score.reason.startswith("簡易判定: ")
-    assert (score.judge, score.rubric, score.state, score.turn) == (name, RUBRIC, "scored", 1)
+    assert (score.judge, score.rubric, score.state, score.turn) == (name, rubric_of(name), "scored", 1)
     assert 0 <= float(str(score.detail["score"])) <= 1
 
 
@@ -104,9 +116,12 @@ async def test_reasons_are_in_the_language_of_the_case(name: str) -> None:
 async def test_a_good_answer_gets_good_grades_from_all() -> None:
     """In both languages."""
     english = a_case(language="en", question=ENGLISH["question"], references=((ENGLISH["reference"],),))
-    for name in STAND_INS:
+    for name in GRADES:
         assert await raw(name, GOOD) >= 4
         assert await raw(name, ENGLISH["good"], english, passages=(ENGLISH["passage"],)) >= 4
+    for name in ("claims", "context_precision", "context_recall", "llm_correctness"):
+        assert await raw(name, GOOD) == 1
+        assert await raw(name, ENGLISH["good"], english, passages=(ENGLISH["passage"],)) == 1
 
 
 async def test_groundedness_falls_with_what_no_passage_has() -> None:
@@ -151,7 +166,9 @@ async def test_what_claims_nothing_is_grounded(answer: str) -> None:
     ("answer", "reference", "low", "high"),
     [
         ("富士山です", "富士山", 4, 5),
+        ("富士山です", "富士山です。", 4, 5),
         ("桜島です", "富士山", 1, 2),
+        ("桜島です", "富士山です。", 1, 2),
         ("解約金は4800円です", "解約金は４，８００円です。", 5, 5),
         ("解約金は3,700円です。", "解約金は4,800円です。", 1, 2),
         ("翌月に繰り越せます。", "翌月に繰り越せません。", 1, 2),
@@ -161,15 +178,26 @@ async def test_what_claims_nothing_is_grounded(answer: str) -> None:
 )
 async def test_similarity_compares_what_is_meant(answer: str, reference: str, low: int, high: int) -> None:
     """Figures, yes or no, and whether it declines."""
-    assert low <= await raw("similarity", answer, a_case(references=((reference,),))) <= high
+    case = a_case(question="日本で一番高い山は?", references=((reference,),))
+
+    assert low <= await raw("similarity", answer, case) <= high
+    assert await raw("llm_correctness", answer, case) == (low >= 4)
 
 
-async def test_similarity_without_a_reference_is_skipped() -> None:
-    """On a turn to which none belongs."""
-    score = await grade("similarity", GOOD, None, GOOD)
+@pytest.mark.parametrize("name", ["similarity", "llm_similarity", "llm_correctness", "context_recall"])
+async def test_without_a_reference_there_is_nothing_to_compare_with(name: str) -> None:
+    """On a turn to which none belongs: skipped."""
+    score = await grade(name, GOOD, None, GOOD)
 
     assert (score.state, score.raw, score.value) == ("skipped", None, None)
     assert "2" in score.reason
+
+
+@pytest.mark.parametrize("name", ["context_precision", "context_recall"])
+async def test_without_passages_the_retriever_is_not_graded(name: str) -> None:
+    """Skipped; and so is recall of a reference that declines, which states nothing."""
+    assert (await grade(name, GOOD, passages=())).state == "skipped"
+    assert (await grade("context_recall", REFUSAL, UNANSWERABLE)).state == "skipped"
 
 
 async def test_relevance_is_taking_up_the_need() -> None:
@@ -332,7 +360,9 @@ async def test_a_bot_cannot_stall_the_judges(text: str) -> None:
     language=st.sampled_from(["ja", "en"]),
 )
 def test_any_text_can_be_graded(answer: str, reference: str, language: str) -> None:
-    """Whatever comes in, every judge returns a grade."""
+    """Whatever comes in, every judge returns a grade on its scale, or none where it has nothing to grade."""
     case = a_case(language=language, references=((reference,),))
     for name in STAND_INS:
-        assert asyncio.run(grade(name, answer, case, passages=(reference,))).raw in {1, 2, 3, 4, 5}
+        score = asyncio.run(grade(name, answer, case, passages=(reference,)))
+        low, high = SCALES.get(name, (1, 5))
+        assert score.raw is None or low <= score.raw <= high

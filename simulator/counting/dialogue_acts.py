@@ -5,6 +5,7 @@ The patterns and the examples that they promise to get right are data, in dialog
 
 import re
 from functools import cache, lru_cache
+from itertools import zip_longest
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -22,6 +23,11 @@ Act = Literal["courtesy", "question", "no_handover", "handover", "refusal", "ref
 _CJK = re.compile(f"[{CJK}]")
 _QUESTION = re.compile(r"[?？][」』）)\"]*$|(?:です|ます|でしょう|ません|ました)か[。.]?$")
 _DIGIT = re.compile(r"\d")
+_ENDS = (".", "!", "?", "。")
+_REASONS = ("ので、", "ため、")
+_LEADS = (*_REASONS, "が、", "けど、", "けれど、", "けれども、", "ものの、")
+_TURNS = re.compile(r"(?:but|however|though|although|nevertheless)\b", re.IGNORECASE)
+_WORD = re.compile(r"\{([a-z]+)\}")
 
 
 class Part(NamedTuple):
@@ -40,7 +46,8 @@ class _Patterns:
         self.apology = re.compile(table["apology"])
         self.acts: dict[Act, re.Pattern[str]] = {}
         for act in ("no_handover", "handover", "refusal", "courtesy", "referral"):
-            self.acts[act] = re.compile("|".join(f"(?:{pattern})" for pattern in table[act]))
+            joined = "|".join(f"(?:{pattern})" for pattern in table[act])
+            self.acts[act] = re.compile(_WORD.sub(lambda found: table["words"][found[1]], joined))
 
     def act(self, text: str) -> Act:
         """What this part of a sentence does."""
@@ -68,9 +75,10 @@ def is_refusal(text: str, language: Language) -> bool:
 
     "That is not possible" is an answer; "I cannot say whether it is possible" is a refusal.
     """
-    acts = [part.act for part in parts(text, language)]
-    refused, claimed = acts.count("refusal"), acts.count("claim")
-    return refused >= claimed and refused + acts.count("handover") > 0
+    acts = {part.act for part in parts(text, language)}
+    if "refusal" not in acts:
+        return "handover" in acts and "claim" not in acts
+    return _length(text, language, "claim") <= _length(text, language, "refusal")
 
 
 def is_handover(text: str, language: Language) -> bool:
@@ -86,10 +94,38 @@ def apologises(text: str, language: Language) -> bool:
 def claims(text: str, language: Language) -> tuple[str, ...]:
     """What the answer states about the matter: not its courtesies, questions, refusals and handovers.
 
-    A contact is a claim too (its number may be wrong), except beside a refusal.
+    A contact is a claim too (its number may be wrong), except beside a refusal, whose reason is none.
     """
     stated = ("claim",) if is_refusal(text, language) else ("claim", "referral", "no_handover")
-    return tuple(part.text for part in parts(text, language) if part.act in stated)
+    found = parts(text, language)
+    pairs = zip_longest(found, found[1:])
+    return tuple(part.text for part, following in pairs if part.act in stated and _standing(part, following))
+
+
+def _length(text: str, language: Language, act: Act) -> float:
+    """How many characters do this.
+
+    What only leads up to the rest of its sentence counts half, and not at all where that refuses: then it
+    says why.
+    """
+    aside, found = _patterns(_spoken(text, language)).aside, parts(text, language)
+    return sum(
+        len(aside.sub("", normalise(part.text))) * _standing(part, following)
+        for part, following in zip_longest(found, found[1:])
+        if part.act == act
+    )
+
+
+def _standing(part: Part, following: Part | None) -> float:
+    """How much (0..1) of what a part says is said for its own sake."""
+    if following is None:
+        return 1.0
+    turns, both = bool(_TURNS.match(following.text)), (part.act, following.act)
+    if part.text.endswith(_REASONS) and both == ("claim", "refusal"):
+        return 0.0
+    if part.text.endswith(_ENDS):
+        return 0.5 if turns and both == ("refusal", "claim") else 1.0
+    return 0.5 if turns or part.text.endswith(_LEADS) else 1.0
 
 
 def _spoken(text: str, language: Language) -> Language:

@@ -8,11 +8,13 @@ from simulator.counting.dialogue_acts import claims, is_handover, is_refusal, pa
 from simulator.counting.polarity import Clause, contradicts, stated
 from simulator.counting.quantities import Quantity, quantities, unmatched
 from simulator.counting.segments import clauses, normalise, sentences
-from simulator.counting.units import content_units, count_units, mass, share, topic_units
+from simulator.counting.units import content_units, count_units, in_runs, mass, runs, share, topic_units
 from simulator.types import Language
 
-# What is left of a sentence's support when all its numbers are missing, or all of it is contradicted.
+# What is left of a sentence's support when all its numbers are missing, or some of it is contradicted.
 MISSING_NUMBER, CONTRADICTED = 0.5, 0.5
+# How much runs of characters count beside single ones and pairs, in a script without spaces.
+RUNS = 0.7
 # What is left of the agreement with a reference: another figure or the opposite is wrong, a figure left out
 # is only incomplete.
 WRONG_NUMBER, WRONG_SIDE, LEFT_OUT = 0.25, 0.2, 0.8
@@ -32,13 +34,13 @@ class Finding(NamedTuple):
     weight: float
     numbers: tuple[Quantity, ...] = ()
     contradicted: tuple[str, ...] = ()
+    missing: float = 0.0
 
     @property
     def support(self) -> float:
-        """The share found, less what missing numbers and contradictions take from it."""
-        return (
-            self.share * (MISSING_NUMBER if self.numbers else 1) * (CONTRADICTED if self.contradicted else 1)
-        )
+        """The share found, less what missing numbers (`missing` of all) and contradictions take from it."""
+        kept = 1 - (1 - MISSING_NUMBER) * self.missing
+        return self.share * kept * (CONTRADICTED if self.contradicted else 1)
 
 
 class Support(NamedTuple):
@@ -81,8 +83,11 @@ class Agreement(NamedTuple):
     contradicted: tuple[str, ...] = ()
 
 
-class _Known(NamedTuple):
+class Known(NamedTuple):
+    """What some passages hold: units, runs of characters, clauses and numbers."""
+
     units: frozenset[str]
+    runs: frozenset[str]
     clauses: tuple[Clause, ...]
     numbers: frozenset[Quantity]
 
@@ -90,10 +95,10 @@ class _Known(NamedTuple):
 @lru_cache(maxsize=512)
 def support(answer: str, passages: tuple[str, ...], language: Language, asked: str = "") -> Support:
     """What these passages bear out of an answer, by sentence; numbers that the customer gave are known."""
-    known = _known(passages)
+    known = known_of(passages)
     known = known._replace(numbers=known.numbers | quantities(asked))
-    findings = {sentence: _finding(sentence, known) for sentence in sentences(answer)}
-    stating = [findings.get(claim) or _finding(claim, known) for claim in claims(answer, language)]
+    findings = {sentence: finding(sentence, known) for sentence in sentences(answer)}
+    stating = [findings.get(claim) or finding(claim, known) for claim in claims(answer, language)]
     return Support(_pooled(findings.values()), tuple(stating))
 
 
@@ -137,19 +142,26 @@ def clauses_of(text: str) -> list[str]:
 
 
 @lru_cache(maxsize=128)
-def _known(passages: tuple[str, ...]) -> _Known:
-    return _Known(
+def known_of(passages: tuple[str, ...]) -> Known:
+    """What these passages hold, remembered."""
+    return Known(
         frozenset().union(*(content_units(text) for text in passages)),
+        frozenset().union(*(runs(text) for text in passages)),
         tuple(clause for text in passages for clause in stated(text)),
         frozenset().union(*(quantities(text) for text in passages)),
     )
 
 
-def _finding(sentence: str, known: _Known) -> Finding:
-    units = count_units(sentence)
-    numbers = unmatched(quantities(sentence), known.numbers)
-    against = _denied(sentence, known.clauses)
-    return Finding(sentence, share(units, known.units), mass(units), tuple(numbers), tuple(against))
+def finding(sentence: str, known: Known) -> Finding:
+    """How far a sentence is borne out by what is known, and what speaks against it."""
+    units, amounts = count_units(sentence), quantities(sentence)
+    numbers = unmatched(amounts, known.numbers)
+    found = share(units, known.units)
+    if runs(sentence):
+        found = RUNS * in_runs(sentence, known.runs) + (1 - RUNS) * found
+    against = tuple(_denied(sentence, known.clauses))
+    missing = len(numbers) / len(amounts) if amounts else 0.0
+    return Finding(sentence, found, mass(units), tuple(numbers), against, missing)
 
 
 def _outcome(text: str, language: Language) -> str:

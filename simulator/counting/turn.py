@@ -4,14 +4,12 @@ from typing import NamedTuple
 
 from simulator.counting.disturbances import COSTS, disturbances
 from simulator.counting.evidence import best_agreement
+from simulator.counting.grades import grade_of
 from simulator.counting.reading import ANSWERED, Reading
 from simulator.counting.segments import sentences
 from simulator.counting.verdicts import (
-    AGREEING,
-    RELEVANT,
     Verdict,
     differing,
-    grade_of,
     has_invention,
     lacking,
     supported_grade,
@@ -88,7 +86,7 @@ def _declining(reading: Reading) -> Marks:
         )
     if reading.only_asks:
         return Marks(4, 4, 3, 4, 4, "fair")
-    return Marks(3, min(3, grade_of(reading.relevance, RELEVANT)), 2, 2, 2, "invented")
+    return Marks(3, min(3, grade_of(reading.relevance, "relevance")), 2, 2, 2, "invented")
 
 
 def _answering(reading: Reading) -> Marks:
@@ -97,7 +95,7 @@ def _answering(reading: Reading) -> Marks:
         return _refusing(reading)
     if reading.only_asks:
         return Marks(4, 4, 2, 5, 3, "fair")
-    relevant, correct = grade_of(reading.relevance, RELEVANT), _correctness(reading)
+    relevant, correct = grade_of(reading.relevance, "relevance"), _correctness(reading)
     complete = _completeness(reading, relevant)
     most = min(CAP_BY_COMPLETENESS[complete], CAP_BY_CORRECTNESS[correct], 2 if relevant == 1 else 5)
     if reading.repeats and reading.known and not reading.already_answered:
@@ -123,10 +121,10 @@ def _completeness(reading: Reading, relevant: int) -> int:
     while nothing of these has been said in any turn, at most 2.
     """
     if reading.exhibit.references:
-        return grade_of(reading.agreement.recall, AGREEING)
+        return grade_of(reading.agreement.recall, "similarity")
     if not reading.known:
         return relevant
-    agreed = grade_of(best_agreement(reading.answer, reading.known, reading.language).recall, AGREEING)
+    agreed = grade_of(best_agreement(reading.answer, reading.known, reading.language).recall, "similarity")
     most = 2 if agreed == 1 and not reading.already_answered else 5
     return min(most, (relevant + agreed) // 2)
 

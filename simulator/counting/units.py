@@ -7,7 +7,7 @@ it has seen: the same passages come back turn after turn.
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from itertools import pairwise
 from sys import intern
@@ -29,7 +29,7 @@ _FUNCTION_WORDS = """
     can't cannot couldn't won't wouldn't isn't aren't wasn't weren't shouldn't haven't hasn't
 """
 STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
-_CJK = re.compile(f"[{CJK}]")
+CJK_TEXT = re.compile(f"[{CJK}]")
 _HIRAGANA = re.compile("[\u3041-\u309f\u30fc]")
 _BETWEEN = "\t"
 
@@ -97,6 +97,30 @@ def share(units: Mapping[str, int], within: Collection[str]) -> float:
     if not whole:
         return 1.0
     return sum(unit_weight(unit) * count for unit, count in units.items() if unit in within) / whole
+
+
+@lru_cache(maxsize=1024)
+def runs(text: str) -> frozenset[str]:
+    """The runs of three tokens of a text in CJK characters, where a shorter match may be chance."""
+    found = tokens(text)
+    return frozenset(map("".join, _triples(found))) if _is_cjk(found) else frozenset()
+
+
+def in_runs(text: str, known: Collection[str]) -> float:
+    """The share (0..1) of a text's tokens that lie in a run of three which is also in `known`."""
+    found, covered = tokens(text), set[int]()
+    for at, triple in enumerate(_triples(found)):
+        if "".join(triple) in known:
+            covered.update((at, at + 1, at + 2))
+    return len(covered) / len(found) if found else 1.0
+
+
+def _triples(found: list[str]) -> Iterator[tuple[str, str, str]]:
+    return zip(found, found[1:], found[2:], strict=False)
+
+
+def _is_cjk(found: list[str]) -> bool:
+    return 2 * sum(bool(CJK_TEXT.match(token)) for token in found) > len(found)
 
 
 def _is_topical(unit: str) -> bool:

@@ -1,20 +1,16 @@
 """Grades by counting: relevance, groundedness, similarity, fluency; each reason says what was counted."""
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from pydantic import JsonValue
 
 from simulator.counting.disturbances import COSTS, disturbances
 from simulator.counting.evidence import Agreement, Support
+from simulator.counting.grades import grade_of
 from simulator.counting.reading import Reading
 from simulator.counting.wording import percent, quoted
+from simulator.types import Severity
 
-# From which share on the grades 2, 3, 4 and 5 are given: chosen by eye on the bundled questions and on the
-# development halves of public sets, not fitted.
-GROUNDED = (0.25, 0.45, 0.6, 0.85)
-AGREEING = (0.1, 0.22, 0.42, 0.62)
-RELEVANT = (0.03, 0.1, 0.2, 0.35)
 # A claim of this much weight of which less than this share is found is invented, however good the rest is.
 SOME_LENGTH, INVENTED = 6, 0.3
 # Which part of an answer is worth quoting as not found.
@@ -22,16 +18,18 @@ WORTH_QUOTING = 0.6
 
 
 class Verdict(NamedTuple):
-    """A grade from 1 to 5, its reason, and what it was made of."""
+    """What a stand-in finds: `raw` on `scale` (None: not graded), its reason, and what it was made of."""
 
-    grade: int
+    raw: float | None
     reason: str
     detail: dict[str, JsonValue]
+    scale: tuple[float, float] = (1, 5)
+    severity: Severity | None = None
 
 
-def grade_of(share: float, limits: Sequence[float]) -> int:
-    """The grade (1..5) of a share (0..1): one more for every limit reached."""
-    return 1 + sum(share >= limit for limit in limits)
+def without(reading: Reading, lacking: str) -> Verdict:
+    """No grade, for want of a `reference`, `passages` or `statements`."""
+    return Verdict(None, reading.say(f"no_{lacking}", turn=str(reading.exhibit.turn.index)), {})
 
 
 def supported_grade(support: Support) -> int:
@@ -40,7 +38,7 @@ def supported_grade(support: Support) -> int:
     A figure that is found nowhere, or an invented sentence, allows at most 3; a contradiction at most 2.
     """
     most = 2 if support.contradicted else 3 if support.numbers or has_invention(support) else 5
-    return min(most, grade_of(support.claimed, GROUNDED))
+    return min(most, grade_of(support.claimed, "groundedness"))
 
 
 def has_invention(support: Support) -> bool:
@@ -82,19 +80,29 @@ def lacking(reading: Reading) -> list[str]:
 
 def similarity(reading: Reading) -> Verdict:
     """How far the answer says what the nearest reference says. Figures and yes or no weigh most."""
+    if not reading.exhibit.references:
+        return without(reading, "reference")
+    grade = grade_of(reading.agreement.score, "similarity")
+    return Verdict(grade, compared(reading), agreement_detail(reading))
+
+
+def compared(reading: Reading) -> str:
+    """What answer and reference have in common, and what not."""
     found, say = reading.agreement, reading.say
-    detail: dict[str, JsonValue] = {
+    if reading.refused or reading.reference_refuses:
+        return say("both_refuse" if reading.refused and reading.reference_refuses else "only_one_refuses")
+    return say.together([say("matched", share=percent(found.recall)), *differing(reading, found)])
+
+
+def agreement_detail(reading: Reading) -> dict[str, JsonValue]:
+    """The agreement with the nearest reference, and what is against it."""
+    found = reading.agreement
+    return {
         "score": round(found.score, 4),
         "recall": round(found.recall, 4),
         "missing_numbers": [*reading.shown(found.numbers)],
         "contradicted": list(found.contradicted),
     }
-    grade = grade_of(found.score, AGREEING)
-    if reading.refused or reading.reference_refuses:
-        outcome = "both_refuse" if reading.refused and reading.reference_refuses else "only_one_refuses"
-        return Verdict(grade, say(outcome), detail)
-    matched = say("matched", share=percent(found.recall))
-    return Verdict(grade, say.together([matched, *differing(reading, found)]), detail)
 
 
 def differing(reading: Reading, found: Agreement) -> list[str]:
@@ -122,7 +130,7 @@ def relevance(reading: Reading) -> Verdict:
     if reading.only_asks:
         return Verdict(4, say("asked_back"), detail)
     reason = say("covered", share=percent(reading.covered))
-    return Verdict(grade_of(reading.relevance, RELEVANT), reason, detail)
+    return Verdict(grade_of(reading.relevance, "relevance"), reason, detail)
 
 
 def fluency(reading: Reading) -> Verdict:

@@ -1,0 +1,80 @@
+"""From a counted share to a grade: the limits are data, in grades.toml, the same for both languages."""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from simulator.errors import PromptError
+from simulator.prompts import fingerprint, read_toml
+
+FOLDER = Path(__file__).parent
+FILE = FOLDER / "grades.toml"
+# What else decides grades, and so is part of their fingerprint.
+DECISIVE = ("grades.toml", "dialogue_acts.toml", "feelings.toml")
+
+
+class Grades:
+    """The map from shares to grades, read and checked once."""
+
+    def __init__(self, path: Path = FILE) -> None:
+        """Raises PromptError unless every judge's limits are four rising shares."""
+        tables = read_toml(path)
+        self.formula = tables.get("formula")
+        if not isinstance(self.formula, int):
+            raise PromptError(f"{path}: formula must be a whole number.")
+        limits = _table(path, tables, "limits")
+        self._limits = {name: _rising(path, name, each) for name, each in limits.items()}
+        self._thresholds = _table(path, tables, "thresholds")
+        for name, value in self._thresholds.items():
+            if not _is_share(value):
+                raise PromptError(f"{path}: [thresholds] {name} must be a share between 0 and 1.")
+
+    def grade(self, share: float, judge: str) -> int:
+        """The grade (1..5) of a share (0..1): one more for every limit that it reaches."""
+        return 1 + sum(share >= limit for limit in self._limits[judge])
+
+    def reaches(self, share: float, threshold: str) -> bool:
+        """Whether a share is at or above a named threshold."""
+        return share >= float(self._thresholds[threshold])
+
+
+@cache
+def grades() -> Grades:
+    """The shipped map."""
+    return Grades()
+
+
+def grade_of(share: float, judge: str) -> int:
+    """The grade (1..5) of a share (0..1) by the shipped map."""
+    return grades().grade(share, judge)
+
+
+@cache
+def rubric_of(judge: str, folder: Path = FOLDER) -> str:
+    """What a stand-in's grades are filed under: formula, judge and all that decides grades, hashed."""
+    texts = [(folder / name).read_text(encoding="utf-8") for name in DECISIVE]
+    return f"lexical-{Grades(folder / FILE.name).formula}-{fingerprint(judge, *texts)}"
+
+
+def _table(path: Path, tables: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = tables.get(key)
+    if not isinstance(found, Mapping):
+        raise PromptError(f"{path}: the table [{key}] is missing.")
+    return found
+
+
+def _rising(path: Path, name: str, limits: Any) -> Sequence[float]:
+    if (
+        not isinstance(limits, list)
+        or len(limits) != 4
+        or not all(map(_is_share, limits))
+        or any(low >= high for low, high in pairwise(limits))
+    ):
+        raise PromptError(f"{path}: [limits] {name} must be four rising shares between 0 and 1.")
+    return [float(limit) for limit in limits]
+
+
+def _is_share(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1

@@ -1,0 +1,87 @@
+"""The map from counted shares to grades is data: checked, monotone, and in the name of every grade."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simulator.counting.grades import DECISIVE, FILE, FOLDER, Grades, grade_of, rubric_of
+from simulator.errors import PromptError
+from simulator.offline import STAND_INS
+from simulator.prompts import read_toml
+
+LIMITS = sorted(read_toml(FILE)["limits"])
+
+
+@pytest.mark.parametrize("judge", LIMITS)
+def test_every_grade_can_be_reached(judge: str) -> None:
+    """Nothing is a 1, everything a 5, and each limit adds one."""
+    limits = read_toml(FILE)["limits"][judge]
+
+    assert grade_of(0, judge) == 1
+    assert grade_of(1, judge) == 5
+    assert [grade_of(limit, judge) for limit in limits] == [2, 3, 4, 5]
+
+
+@given(st.sampled_from(LIMITS), st.floats(0, 1), st.floats(0, 1))
+def test_more_is_never_graded_lower(judge: str, one: float, other: float) -> None:
+    """The map is monotone."""
+    low, high = sorted((one, other))
+
+    assert 1 <= grade_of(low, judge) <= grade_of(high, judge) <= 5
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "formula = 2",
+        "[limits]\n[thresholds]",
+        "formula = 2\n[limits]\nx = [0.1, 0.3, 0.2, 0.4]\n[thresholds]",
+        "formula = 2\n[limits]\nx = [0.1, 0.2, 0.3]\n[thresholds]",
+        "formula = 2\n[limits]\nx = [0.1, 0.2, 0.3, 1.4]\n[thresholds]",
+        "formula = 2\n[limits]\nx = 'high'\n[thresholds]",
+        "formula = 2\n[limits]\n[thresholds]\nfound = true",
+    ],
+)
+def test_a_broken_map_is_refused(tmp_path: Path, broken: str) -> None:
+    """It names the file and what is wrong."""
+    path = tmp_path / "grades.toml"
+    path.write_text(broken, encoding="utf-8")
+
+    with pytest.raises(PromptError, match=r"grades\.toml"):
+        Grades(path)
+
+
+def test_each_judge_has_its_own_rubric() -> None:
+    """The formula's version, and a hash that no other judge has."""
+    rubrics = {rubric_of(name) for name in STAND_INS}
+
+    assert len(rubrics) == len(STAND_INS)
+    assert all(rubric.startswith(f"lexical-{Grades().formula}-") for rubric in rubrics)
+
+
+@pytest.mark.parametrize("name", DECISIVE)
+def test_what_decides_grades_changes_the_rubric(tmp_path: Path, name: str) -> None:
+    """So that grades of two maps are never mixed: the limits, the patterns, the words of feeling."""
+    for other in DECISIVE:
+        shutil.copy(FOLDER / other, tmp_path / other)
+    unchanged = rubric_of("similarity", tmp_path)
+    changed = tmp_path / "changed"
+    shutil.copytree(tmp_path, changed, ignore=shutil.ignore_patterns("changed"))
+    with (changed / name).open("a", encoding="utf-8") as file:
+        file.write("\n# another line\n")
+
+    assert unchanged == rubric_of("similarity")
+    assert rubric_of("similarity", changed) != unchanged
+
+
+def test_a_new_formula_changes_the_rubric(tmp_path: Path) -> None:
+    """Its version is in the name."""
+    for other in DECISIVE:
+        shutil.copy(FOLDER / other, tmp_path / other)
+    text = FILE.read_text(encoding="utf-8")
+    (tmp_path / FILE.name).write_text(text.replace("formula = 2", "formula = 3"), encoding="utf-8")
+
+    assert rubric_of("turn", tmp_path).startswith("lexical-3-")
