@@ -130,4 +130,4 @@ def test_a_stand_ins_count_of_claims_is_red_only_when_contradicted(
         }
     )  # fmt: skip
 
-    assert bool(red_marks("c", [score], RedRules())) is red
+    assert bool(red_marks("c", [score], RedRules(), "turn")) is red
