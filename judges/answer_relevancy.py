@@ -19,7 +19,7 @@ async def answer_relevancy(exhibit: Exhibit, embed: Embed, fill: Fill | None = N
     language = exhibit.case.language
     if fill is None:
         return _score(exhibit, state="skipped", reason=TEXTS(language, "no_model"))
-    filled = await fill(exhibit, "answer_relevancy")
+    filled = await fill(_answer_alone(exhibit), "answer_relevancy")
     questions = [question for question in filled.questions if question.strip()]
     if filled.evasive or not questions:
         return _score(
@@ -36,6 +36,14 @@ async def answer_relevancy(exhibit: Exhibit, embed: Embed, fill: Fill | None = N
     detail = {"questions": questions, "cosines": [round(each, 4) for each in nearness], "evasive": 0}
     reason = TEXTS(language, "nearest", value=f"{value:.2f}")
     return _score(exhibit, state="scored", value=value, raw=value, reason=reason, detail=detail)
+
+
+def _answer_alone(exhibit: Exhibit) -> Exhibit:
+    """The turn without what was asked: the questions must come from the answer."""
+    answer = exhibit.turn.answer.model_copy(update={"passages": ()})
+    case = exhibit.case.model_copy(update={"references": (), "history": ()})
+    turn = exhibit.turn.model_copy(update={"user": "…", "answer": answer})
+    return exhibit.model_copy(update={"case": case, "turn": turn, "earlier": ()})
 
 
 def _cosine(one: list[float], other: list[float]) -> float:

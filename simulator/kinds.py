@@ -78,7 +78,12 @@ Binary = Annotated[
     Field(ge=0, le=1, strict=True),
     WithJsonSchema({"type": "integer", "enum": [0, 1]}),
 ]
-Share = Annotated[float, BeforeValidator(_number), Field(ge=0, le=1, allow_inf_nan=False)]
+Share = Annotated[
+    float,
+    BeforeValidator(_number),
+    Field(ge=0, le=1, allow_inf_nan=False),
+    WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1}),
+]
 Feeling = Annotated[
     int,
     BeforeValidator(_feeling),
