@@ -1,6 +1,6 @@
 # Everything runs in .venv of this checkout; the first target that needs it makes it.
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format coverage golden bench lock clean
+.PHONY: help install demo test check format coverage golden bench bench-validity shipped-calibrations lock clean
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -9,6 +9,7 @@ help:
 	@echo "make demo      rehearse the bundled bot with an angry customer, offline"
 	@echo "make test      the tests          make check   lint, types, import directions"
 	@echo "make bench     the figures        make install the environment alone"
+	@echo "make bench-validity   how the judges agree with people on public label sets"
 
 install: $(READY)
 
@@ -42,6 +43,13 @@ golden: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
+
+bench-validity: $(READY)
+	$(BIN)/python -m benchmarks.validity
+
+# What the offline stand-ins ship with; to be made anew whenever a stand-in grades differently.
+shipped-calibrations: $(READY)
+	$(BIN)/python -m benchmarks.validity --offline --write judges/_calibrations
 
 lock:
 	uv pip compile --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
@@ -34,6 +34,14 @@ class Progress(Protocol):
         ...
 
 
+# Done before anyone speaks, with the open run file.
+First = Callable[[RunFile], Awaitable[None]]
+
+
+async def nothing_first(_: RunFile) -> None:
+    """The usual run begins with the first question."""
+
+
 def create_run(
     settings: Settings, stage: Stage, plan: tuple[Conversation, ...], personas: tuple[Persona, ...]
 ) -> RunFile:
@@ -53,25 +61,32 @@ def create_run(
 
 
 async def perform(
-    stage: Stage, plan: tuple[Conversation, ...], open_file: Callable[[], RunFile], progress: Progress
+    stage: Stage,
+    plan: tuple[Conversation, ...],
+    open_file: Callable[[], RunFile],
+    progress: Progress,
+    first: First = nothing_first,
 ) -> tuple[Path, str | None]:
     """Connects the bot, opens the run file, rehearses; gives the file and why it stopped early, if it did.
 
-    The file is opened last, so that whatever is wrong with the input leaves nothing behind.
+    The file is opened last, so that whatever is wrong with the input leaves nothing behind. What is to be
+    done `first`, before anyone speaks, is paid and stored like the rest of the run.
     """
     rag: Rag | None = None
     try:
         rag = await stage.rag(plan)
         file = open_file()
         try:
-            return file.path, await rehearse(file, stage, rag, progress)
+            return file.path, await rehearse(file, stage, rag, progress, first)
         finally:
             file.close()
     finally:
         await stage.close(rag)
 
 
-async def rehearse(file: RunFile, stage: Stage, rag: Rag, progress: Progress) -> str | None:
+async def rehearse(
+    file: RunFile, stage: Stage, rag: Rag, progress: Progress, first: First = nothing_first
+) -> str | None:
     """Plays what is still open in the run file; gives the reason when it had to stop early.
 
     Ctrl-C ends it cleanly: what is done is committed, what was in flight is open again on resume.
@@ -83,6 +98,7 @@ async def rehearse(file: RunFile, stage: Stage, rag: Rag, progress: Progress) ->
     try:
         sitting = Sitting(file, stage, rag, progress)
         with _interruptible():
+            await first(file)
             await sitting.run()
         status, stopped = ("stopped", sitting.out_of_budget) if sitting.out_of_budget else ("finished", None)
     except* RehearsalError as group:  # no access, disk full: nothing else can succeed

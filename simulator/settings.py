@@ -73,6 +73,11 @@ class Settings(BaseModel):
     guidelines: str | None = Field(
         None, description="Your desk's rules of behaviour (text or TOML) for the judges."
     )
+    check: str | None = Field(
+        None,
+        description="Before the run, whether a judge still grades as when it was calibrated: its "
+        "calibration or label file.",
+    )
     offline: bool = Field(False, description="No model at all: lexical stand-ins play every role.")
     language: Literal["ja", "en", "all"] | None = Field(
         None, description="Only questions in this language. Default: ja if bundled, else all."

@@ -196,7 +196,7 @@ def test_json_has_exactly_the_agreed_keys() -> None:
     shown = as_json(figures, decide(figures, 0.9, 0.05), "runs/x/run.sqlite")
 
     assert list(shown) == [
-        "run", "store", "score", "interval", "target", "passed", "reasons", "judges", "total",
+        "run", "store", "score", "interval", "corrected", "target", "passed", "reasons", "judges", "total",
         "conversations", "turns", "red", "simulator", "calls", "tokens", "cost_usd", "seconds", "offline",
     ]  # fmt: skip
     assert list(shown["judges"]["turn"]) == [

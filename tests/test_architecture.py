@@ -21,7 +21,10 @@ LAYERS = (
         "conversation", "users", "judging", "find", "guard", "rubrics", "offline", "opening", "scripts",
         "models", "grading",
     ),
-    ("plan", "stage", "experiment", "regrading", "forecast", "calibration", "probes", "analysis", "reports"),
+    (
+        "plan", "stage", "experiment", "regrading", "forecast", "calibration", "probes", "analysis",
+        "reports", "review",
+    ),
     ("commands",),
 )  # fmt: skip
 # Heavy libraries, and the only places that may import them.

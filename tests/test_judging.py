@@ -180,7 +180,9 @@ async def test_fenced_and_wordy_replies_are_read() -> None:
     """Grades written as 4/5, 4点 or "４" in a fenced block behind a thought are grades."""
     given_grades = dict(zip(RUBRICS, ("5", "4/5", "4点", "４", 3.0), strict=True))
     form: dict[str, Any] = {name: {"reason": "理由", "grade": grade} for name, grade in given_grades.items()}
-    form["turn"] = {"steps": "一つ", "against": "資料", "conclusion": "結論"} | dict.fromkeys(TURN_KEYS[3:], "5")
+    form["turn"] = {"steps": "一つ", "against": "資料", "conclusion": "結論"} | dict.fromkeys(
+        TURN_KEYS[3:], "5"
+    )
     text = f"<think>1点かな</think>\n```json\n{json.dumps(form, ensure_ascii=False)}\n```"
     scores, _ = await grades(an_exhibit(), script([Reply(text)]))
 
@@ -191,7 +193,9 @@ async def test_fenced_and_wordy_replies_are_read() -> None:
 async def test_half_characters_of_a_judge_can_be_stored() -> None:
     """A lone surrogate in a reason becomes U+FFFD; the score can be written."""
     form: dict[str, Any] = {name: {"reason": "良\ud83d", "grade": 5} for name in RUBRICS}
-    form["turn"] = {"steps": ["\udc00"], "against": "資料", "conclusion": "可\0"} | dict.fromkeys(TURN_KEYS[3:], 5)
+    form["turn"] = {"steps": ["\udc00"], "against": "資料", "conclusion": "可\0"} | dict.fromkeys(
+        TURN_KEYS[3:], 5
+    )
     scores, _ = await grades(an_exhibit(), script([Reply(json.dumps(form))]))
 
     assert scores["fluency"].reason == "良\ufffd"

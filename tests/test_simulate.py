@@ -211,7 +211,10 @@ def test_a_dry_run_starts_nothing(command: Any, server: OpenAIServer, tmp_path: 
     ("arguments", "message"),
     [
         (["--persona", "angri"], "unknown persona 'angri'. Did you mean angry?"),
-        (["--judges", "turn,relevanze"], "unknown judge 'relevanze'. Did you mean relevance, answer_relevancy?"),
+        (
+            ["--judges", "turn,relevanze"],
+            "unknown judge 'relevanze'. Did you mean relevance, answer_relevancy?",
+        ),
         (["--judges", "turn,./turn.toml"], "turn.toml: cannot be read"),
         (["--adapter", "htpp"], "unknown adapter 'htpp'. Did you mean http?"),
         (["--adapter", "http"], "adapter http needs --set"),

@@ -1,5 +1,6 @@
 """The figures of a run, as frozen values: what `summarise` gives and every report shows."""
 
+from simulator.analysis.corrected import Corrected, Shortage
 from simulator.analysis.panel import PanelAgreement, VoteAgreement
 from simulator.analysis.red import Mark
 from simulator.types import Language, RedRules, Spending, Status, Value
@@ -95,7 +96,8 @@ class Summary(Value):
 
     `score` is the mean over the graded conversations, `answered_score` the same without the turns
     that got no answer; `conversation_scores` has those that have one, by id, and `missing` counts
-    conversations that were held but have no grade.
+    conversations that were held but have no grade. `labels` are the turns that people graded blind:
+    enough of them make `corrected`, too few leave a `shortage`.
     """
 
     run: str
@@ -124,6 +126,9 @@ class Summary(Value):
     bot_failures: dict[str, int]
     panel: tuple[PanelAgreement, ...] = ()
     votes: tuple[VoteAgreement, ...] = ()
+    corrected: Corrected | None = None
+    labels: int = 0
+    shortage: Shortage | None = None
     simulator: SimulatorSummary
     spending: dict[str, Spending]
     cost_usd: float | None

@@ -2,17 +2,25 @@
 
 from typing import Literal
 
+from simulator.analysis.corrected import Corrected
 from simulator.analysis.figures import JudgeSummary, Summary
 from simulator.types import Value
 
 # Scores are means of fifths: what differs by less is the same number in floating point.
 _SAME = 1e-9
 
-Problem = Literal["below", "unsure", "ungraded", "judge", "simulator", "unfinished", "running"]
+Problem = Literal[
+    "below", "unsure", "corrected_below", "corrected_unsure", "ungraded", "judge", "simulator", "unfinished",
+    "running",
+]  # fmt: skip
 
 _SENTENCES: dict[Problem, str] = {
     "below": "score {score} is {short} below the target {target}: {red} of {turns} turns are red",
     "unsure": "score {score} reaches the target {target}, but its 95 % interval begins at {low}",
+    "corrected_below": "score {score}, corrected by {n} human grades, is {short} below the target {target}:"
+    " its 95 % interval ends at {high}",
+    "corrected_unsure": "it is not settled whether the target {target} is reached: the 95 % interval of"
+    " score {score}, corrected by {n} human grades, is {low} to {high}",
     "ungraded": "nothing was graded, so there is no score",
     "judge": "{failed} of {of} grades failed ({share} %), more than --max-failed allows ({allowed} %)",
     "simulator": "{failed} of {of} messages of the simulated customer failed ({share} %),"
@@ -38,7 +46,9 @@ class Gate(Value):
     """The verdict: `passed` is None without a target, and False as long as the run is incomplete.
 
     `incomplete` says that judge, simulator or an interruption left too much ungraded to decide.
-    A passed gate may still have a reason: the interval reaches below the target.
+    A passed gate may still have a reason: the interval reaches below the target. Where people's grades
+    corrected the score, `corrected` decided: it passes with the lower end of its interval, and is missed
+    with the upper end; in between it is not settled, which is not passed.
     """
 
     target: float | None
@@ -46,13 +56,20 @@ class Gate(Value):
     reasons: tuple[str, ...] = ()
     incomplete: bool = False
     findings: tuple[Finding, ...] = ()
+    corrected: Corrected | None = None
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether the target lies within the interval of the corrected score."""
+        return any(finding.problem == "corrected_unsure" for finding in self.findings)
 
 
 def decide(summary: Summary, target: float | None, max_failed: float) -> Gate:
     """The gate at `target` (0..1); `max_failed` is the largest share of failures that is tolerated."""
     missing = [*_unfinished(summary), *_failed(summary, max_failed), *_ungraded(summary)]
     against = _against(summary, target)
-    reached = target is not None and summary.score is not None and summary.score >= target - _SAME
+    decisive = summary.corrected.interval[0] if summary.corrected else summary.score
+    reached = target is not None and decisive is not None and decisive >= target - _SAME
     findings = tuple(against + missing)
     return Gate(
         target=target,
@@ -60,6 +77,7 @@ def decide(summary: Summary, target: float | None, max_failed: float) -> Gate:
         reasons=tuple(finding.sentence for finding in findings),
         incomplete=bool(missing),
         findings=findings,
+        corrected=summary.corrected,
     )
 
 
@@ -67,6 +85,8 @@ def _against(summary: Summary, target: float | None) -> list[Finding]:
     """How the score stands to the target, where that needs saying."""
     if target is None or summary.score is None:
         return []
+    if summary.corrected:
+        return _against_corrected(summary.corrected, target)
     if summary.score < target - _SAME:
         return [_below(summary, summary.score, target)]
     if summary.interval and summary.interval[0] < target - _SAME:
@@ -74,6 +94,20 @@ def _against(summary: Summary, target: float | None) -> list[Finding]:
         low, _, _ = apart(summary.interval[0], target)
         return [Finding(problem="unsure", figures={"score": score, "target": shown, "low": low})]
     return []
+
+
+def _against_corrected(corrected: Corrected, target: float) -> list[Finding]:
+    """How the corrected score stands to the target, unless its whole interval reaches it."""
+    low, high = corrected.interval
+    if low >= target - _SAME:
+        return []
+    score, short, _ = apart(corrected.score, target)
+    shown, _, goal = apart(low, target)
+    figures = {"score": score, "n": str(corrected.n), "low": shown, "high": apart(high, target)[0]}
+    figures["target"] = goal
+    if high < target - _SAME:
+        return [Finding(problem="corrected_below", figures=figures | {"short": short})]
+    return [Finding(problem="corrected_unsure", figures=figures)]
 
 
 def _below(summary: Summary, score: float, target: float) -> Finding:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from math import fsum
 from typing import Any, TypeVar, get_args
 
+from simulator.analysis.corrected import GradedTurn, blind_grades, correct, labelled, shortage
 from simulator.analysis.figures import (
     CaseSummary,
     JudgeSummary,
@@ -70,6 +71,7 @@ def summarise(results: Results, *, rules: RedRules, judges: tuple[str, ...], see
     means = _conversation_means(spoken)
     values, clusters = _clustered(means, started)
     red = sorted((s for s in spoken if s.marks), key=_worst_first)
+    turns = _graded_turns(results, spoken)
     return Summary(
         run=results.run.id,
         status=results.run.status,
@@ -97,6 +99,9 @@ def summarise(results: Results, *, rules: RedRules, judges: tuple[str, ...], see
         bot_failures=dict(Counter(s.failure for s in spoken if s.failure)),
         panel=side_by_side(results.scores),
         votes=votes(results.scores),
+        corrected=correct(turns, seed=seed),
+        labels=len(labelled(turns)),
+        shortage=shortage(turns),
         simulator=_simulator(started),
         spending=results.spending,
         cost_usd=_cost(results.spending.values()),
@@ -151,6 +156,22 @@ def _clustered(means: dict[str, float], started: Sequence[Conversation]) -> tupl
     """The conversation scores beside the cases they belong to."""
     graded = [c for c in started if c.id in means]
     return [means[c.id] for c in graded], [c.case.id for c in graded]
+
+
+def _graded_turns(results: Results, spoken: Iterable[_Spoken]) -> list[GradedTurn]:
+    """The graded turns beside what people gave them blind; those without an answer are graded by rule."""
+    people = blind_grades(results.verdicts)
+    return [
+        GradedTurn(
+            case=s.conversation.case.id,
+            conversation=s.conversation.id,
+            value=s.value,
+            stratum=None if s.failure else "red" if s.marks else "not_red",
+            human=people.get((s.conversation.id, s.turn.index)),
+        )
+        for s in spoken
+        if s.value is not None
+    ]
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
@@ -323,6 +344,7 @@ def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
         "store": store,
         "score": _rounded(summary.score),
         "interval": [_rounded(end) for end in summary.interval] if summary.interval else None,
+        "corrected": summary.corrected and summary.corrected.as_json(),
         "target": _rounded(gate.target),
         "passed": gate.passed,
         "reasons": list(gate.reasons),

@@ -62,7 +62,7 @@ class Sitting:
     def __init__(self, stage: Stage, judge: str, partial: Path | None = None) -> None:
         """`judge` is the name its scores are filed under; `partial` is where the lines are kept."""
         self.stage, self.judge = stage, judge
-        chosen = [judging for judging in stage.panel.judgings if judge in _names(judging)]
+        chosen = [judging for judging in stage.panel.judgings if judge in graders_of(judging)]
         self.panel = Panel(chosen)
         # Only a model's grades are worth keeping, and its rubric tells whether they still hold.
         self.rubric = str(getattr(chosen[0], "rubric_hash", "")) if chosen else ""
@@ -94,7 +94,7 @@ class Sitting:
                 for _ in range(min(len(rows), self.stage.settings.calls)):
                     tasks.create_task(work())
         except BaseExceptionGroup as group:
-            raise _worst(group) from None
+            raise worst_of(group) from None
         return [Graded(row, score) for row, score in zip(rows, found, strict=True) if score is not None]
 
     def forget(self) -> None:
@@ -177,8 +177,8 @@ def filed(stage: Stage, judge: str) -> str:
     return list(stage.judges)[stage.settings.judges.index(judge)]
 
 
-def _names(judging: Judging) -> Collection[str]:
-    """The judges that one judging grades with."""
+def graders_of(judging: Judging) -> Collection[str]:
+    """The names under which one judging files its scores."""
     mark = getattr(judging, "filed", "")
     rubrics: Any = getattr(judging, "rubrics", None) or filter(None, [getattr(judging, "rubric", None)])
     names = {f"{rubric.name}{mark}" for rubric in rubrics if isinstance(rubric, Rubric)}
@@ -198,7 +198,7 @@ def _seal(exhibit: Exhibit) -> str:
     return fingerprint(exhibit.model_dump_json())
 
 
-def _worst(group: BaseExceptionGroup[BaseException]) -> BaseException:
+def worst_of(group: BaseExceptionGroup[BaseException]) -> BaseException:
     """What ended all: a bug of ours before an expected error, a spent budget last."""
     leaves = sorted(_leaves(group), key=lambda e: (isinstance(e, RehearsalError), isinstance(e, BudgetSpent)))
     return leaves[0]

@@ -9,18 +9,17 @@ from simulator.calibration import stored
 from simulator.calibration.comparison import Compared, compare, domain_of
 from simulator.calibration.console import Grader
 from simulator.calibration.dimension import Dimension, dimension
+from simulator.calibration.estimate import forecast
 from simulator.calibration.grading import Graded, JudgeName, Sitting, filed, judged_with, sample
 from simulator.calibration.labels import LabelFile, Labelled, exhibit_of, read_labels
 from simulator.calibration.stored import Calibration
 from simulator.endpoints import LEXICAL, endpoints
 from simulator.errors import UnknownName
-from simulator.forecast import GRADE, GRADES, tokens
-from simulator.judging import ModelJudging
 from simulator.rubrics import Rubric
 from simulator.settings import Settings
-from simulator.spending import Ledger, cost_usd
+from simulator.spending import Ledger
 from simulator.stage import Stage
-from simulator.types import Language, Score, Spending, Usage
+from simulator.types import Language, Score, Spending
 
 
 class Wish(NamedTuple):
@@ -120,17 +119,7 @@ class Calibrating:
 
     def forecast(self, sitting: Sitting) -> Spending:
         """Calls, tokens and dollars at most, from the real prompts; nothing where no model grades."""
-        spent = Spending()
-        for judging in sitting.panel.judgings:
-            if isinstance(judging, ModelJudging):
-                form = GRADES + GRADE * (len(judging.rubrics) - 1)
-                sizes = [_prompt(judging, row) for row in self.rows]
-                calls, tokens_in = len(sizes) * judging.votes, sum(sizes) * judging.votes
-                used = Usage(model=judging.model.endpoint.model, tokens_in=tokens_in, tokens_out=form * calls)
-                spent = Spending(
-                    calls=calls, tokens_in=tokens_in, tokens_out=used.tokens_out, cost_usd=cost_usd(used)
-                )
-        return spent
+        return forecast(self.stage, sitting.panel, [exhibit_of(row) for row in self.rows])
 
     def _check_field(self) -> None:
         """A part that the form does not have is told before it is paid for; stand-ins have their own."""
@@ -138,8 +127,3 @@ class Calibrating:
         by_model = self.stage.models()["judge"] != LEXICAL
         if field and by_model and isinstance(judge, Rubric) and field not in judge.fields:
             raise UnknownName(f"part of {self.judge}", field, judge.fields)
-
-
-def _prompt(judging: ModelJudging, row: Labelled) -> int:
-    messages = judging.frame.prompt(exhibit_of(row), judging.rubrics, alone=judging.alone)
-    return sum(tokens(message["content"]) for message in messages)

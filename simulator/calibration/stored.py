@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterator
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import JsonValue, ValidationError
 
@@ -19,6 +19,15 @@ FOLDER = Path("calibrations")
 # Calibrations that come with the program: of the offline stand-ins, without rows.
 SHIPPED = find.JUDGES / "_calibrations"
 _UNSAFE = re.compile(r"[^\w.-]+")
+
+
+class Headline(NamedTuple):
+    """A figure of agreement with its 95 % interval."""
+
+    name: str
+    value: float | None
+    low: float | None
+    high: float | None
 
 
 class Calibration(Value):
@@ -50,17 +59,19 @@ class Calibration(Value):
 
     def __str__(self) -> str:
         """`AUROC .89 [.84-.93], n 222, mtrag_human faithfulness`; rho where the label has one class only."""
-        name, value, low, high = self._headline()
+        name, value, low, high = self.headline
         between = f" [{short(low)}-{short(high)}]" if low is not None and high is not None else ""
         return f"{name} {short(value)}{between}, n {self.n:,}, {self.dataset} {self.label}"
 
-    def _headline(self) -> tuple[str, float | None, float | None, float | None]:
+    @property
+    def headline(self) -> Headline:
+        """The figure that says most: AUROC; Spearman's rho where the label has one class only."""
         intervals: Any = self.figures.get("intervals") or {}
         if self.auroc is not None:
             low, high = intervals.get("auroc") or (None, None)
-            return "AUROC", self.auroc, low, high
+            return Headline("AUROC", self.auroc, low, high)
         rho: Any = self.figures.get("spearman") or {}
-        return "rho", rho.get("value"), rho.get("low"), rho.get("high")
+        return Headline("rho", rho.get("value"), rho.get("low"), rho.get("high"))
 
 
 def short(value: float | None) -> str:
@@ -71,9 +82,9 @@ def short(value: float | None) -> str:
     return shown.replace("0.", ".", 1) if abs(value) < 0.995 else shown
 
 
-def file_name(judge: str, label: str, dataset: str) -> str:
-    """`groundedness-faithfulness-mtrag_human.json`."""
-    return f"{'-'.join(_UNSAFE.sub('_', part) for part in (judge, label, dataset))}.json"
+def file_name(*parts: str) -> str:
+    """Of judge, label and data set: `groundedness-faithfulness-mtrag_human.json`."""
+    return f"{'-'.join(_UNSAFE.sub('_', part) for part in parts)}.json"
 
 
 def is_better_known(calibration: Calibration, folder: Path = FOLDER) -> bool:
@@ -96,10 +107,15 @@ def today() -> date:
 def save(calibration: Calibration, folder: Path = FOLDER) -> Path:
     """The whole file or the old one; gives its path."""
     path = folder / file_name(calibration.judge, calibration.label, calibration.dataset)
+    return write(path, calibration)
+
+
+def write(path: Path, kept: Value) -> Path:
+    """Whatever is kept here, as the whole file or the old one; gives its path."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        beside.write_text(calibration.model_dump_json(indent=1) + "\n", encoding="utf-8")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside.write_text(kept.model_dump_json(indent=1) + "\n", encoding="utf-8")
         beside.replace(path)
     except OSError as error:
         with contextlib.suppress(OSError):

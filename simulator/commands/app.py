@@ -15,7 +15,7 @@ from simulator.commands.options import Panelled
 from simulator.errors import InputError, RehearsalError
 
 DONE, MISSED, TO_MEND, INCOMPLETE = 0, 1, 2, 3
-WORDS = ("simulate", "grade", "report", "init", "list", "doctor")
+WORDS = ("simulate", "grade", "calibrate", "review", "report", "init", "list", "doctor")
 PROGRAM = "python run.py"
 # These decide nothing: whoever stops reading what they print has not missed a verdict.
 _ONLY_SHOWN = ("list", "--help", "-h", "--version")

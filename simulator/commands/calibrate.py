@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,20 +16,26 @@ from simulator.settings import load
 if TYPE_CHECKING:
     from simulator.calibration.comparison import Compared
     from simulator.calibration.outcome import Calibrating
+    from simulator.calibration.probing import ProbeWish
     from simulator.calibration.stored import Calibration
+    from simulator.settings import Settings
     from simulator.types import Score, Spending
+
+    Given = Mapping[str, str | None]
 
 DONE, INCOMPLETE = 0, 3
 
 # fmt: off
-File = Annotated[str, typer.Argument(
-    metavar="FILE", help="Labelled answers: JSONL, CSV, YAML, Excel (also .gz).", show_default=False,
+File = Annotated[str | None, typer.Argument(
+    metavar="FILE", help="Labelled answers: JSONL, CSV, YAML, Excel (also .gz). None with --probes.",
+    show_default=False,
 )]
 Judge = Annotated[str, typer.Option(
     "--judge", metavar="NAME", show_default=False,
-    help="Who is calibrated: a judge that `list` shows, your own file, or a part like turn.completeness.",
+    help="Who is calibrated: a judge that `list` shows, your own file, or a part like turn.completeness. "
+    "With --probes also several: turn,claims.",
 )]
-Label = Annotated[str, typer.Option(
+Label = Annotated[str | None, typer.Option(
     "--label", metavar="NAME", show_default=False, help="What people labelled: a key of `labels`.",
 )]
 Good = Annotated[str | None, typer.Option(
@@ -46,7 +52,22 @@ By = Annotated[str | None, typer.Option(
     help="Agreement for each value of this column or `meta` field. Default: its domains.",
 )]
 Limit = Annotated[int | None, typer.Option(
-    "--limit", metavar="N", min=1, show_default=False, help="Only so many answers, by lot.",
+    "--limit", metavar="N", min=1, show_default=False,
+    help="Only so many answers, by lot; with --probes so many pairs of each kind.",
+)]
+Probes = Annotated[bool, typer.Option(
+    "--probes", help="Instead of labels: pairs of answers whose difference is known. What moves the judge?",
+)]
+Cases = Annotated[str | None, typer.Option(
+    "--cases", metavar="FILE", show_default=False,
+    help="With --probes: your questions, with right answers. Default: the bundled ones.",
+)]
+Knowledge = Annotated[str | None, typer.Option(
+    "--knowledge", metavar="FOLDER", show_default=False,
+    help="With --cases: the texts that hold the passages your questions name.",
+)]
+Spoken = Annotated[str | None, typer.Option(
+    "--language", metavar="ja|en", show_default=False, help="With --probes: one language only.",
 )]
 Judges = Annotated[str | None, typer.Option(
     "--judges", metavar="NAME,...", show_default=False,
@@ -66,28 +87,66 @@ Folder = Annotated[str, typer.Option(
 )  # fmt: skip
 def command(  # noqa: PLR0917 - one for each option
     flags: dict[str, Any],
-    file: File,
     judge: Judge,
-    label: Label,
+    file: File = None,
+    label: Label = None,
     good: Good = None,
     precision: Precision = 0.9,
     by: By = None,
     limit: Limit = None,
     judges: Judges = None,
     calibrations: Folder = "calibrations",
+    probes: Probes = False,
+    cases: Cases = None,
+    knowledge: Knowledge = None,
+    language: Spoken = None,
 ) -> int:
     """Compare a judge with people's labels: agreement, leniency, and from which grade on to trust it.
 
     The figures are kept in calibrations/, bound to prompt and model, and stand beside that judge's
     grades in later reports. Repeated after an interruption, it pays for nothing twice.
+
+    With --probes no labels are needed: right answers are changed in one known way (a wrong figure,
+    thanks, curtness, an angry customer), and what moves a judge that should not is kept as well.
     """
+    settings = load({**flags, "judges": [judges] if judges else None})
+    _check_mode(
+        {"FILE": file, "--label": label}, {"--good": good, "--by": by},
+        {"--cases": cases, "--knowledge": knowledge, "--language": language}, probes=probes,
+    )  # fmt: skip
+    if probes:
+        from simulator.calibration.probing import ProbeWish, named, spoken
+
+        asked = ProbeWish(named(judge), cases, knowledge, spoken(language), limit)
+        return _probe(asked, settings, Path(calibrations))
     from simulator.calibration.outcome import Calibrating, Wish
 
-    settings = load({**flags, "judges": [judges] if judges else None})
-    wish = Wish(file, judge, label, good, by, precision, limit)
+    wish = Wish(str(file), judge, str(label), good, by, precision, limit)
     with contextlib.redirect_stdout(sys.stderr):  # what a judge's own code prints is none of the result
         work = Calibrating(wish, settings, Path(calibrations))
     return _perform(work)
+
+
+def _check_mode(needed: "Given", labels: "Given", probing: "Given", *, probes: bool) -> None:
+    """Raises InputError for what belongs to the other way of calibrating, or is missing."""
+    from simulator.errors import InputError
+
+    stray = {**needed, **labels} if probes else probing
+    if given := [name for name, value in stray.items() if value is not None]:
+        msg = f"{given[0]} {'does not go' if probes else 'only goes'} with --probes."
+        raise InputError(msg)
+    if not probes and (absent := [name for name, value in needed.items() if value is None]):
+        msg = f"{absent[0]} is missing: calibrate FILE --judge NAME --label LABEL, or --probes --judge NAME."
+        raise InputError(msg)
+
+
+def _probe(wish: "ProbeWish", settings: "Settings", folder: Path) -> int:
+    from simulator.calibration.probing import Probing
+    from simulator.commands.probing import perform
+
+    with contextlib.redirect_stdout(sys.stderr):
+        work = Probing(wish, settings, folder)
+    return perform(work)
 
 
 def _perform(work: "Calibrating") -> int:
@@ -96,10 +155,10 @@ def _perform(work: "Calibrating") -> int:
     sitting = work.sitting()
     estimate = work.forecast(sitting)
     if work.settings.dry_run:
-        return _show_forecast(estimate, as_json=work.settings.json_output)
+        return show_forecast(estimate, as_json=work.settings.json_output)
     _announce(work, estimate)
     try:
-        with _progress(len(work.rows)) as progress, contextlib.redirect_stdout(sys.stderr):
+        with progress_on_stderr(len(work.rows)) as progress, contextlib.redirect_stdout(sys.stderr):
             graded = asyncio.run(work.grade(sitting, progress))
     except InputError:
         raise
@@ -174,13 +233,14 @@ def _announce(work: "Calibrating", estimate: "Spending") -> None:
     said = f"{counted(len(work.rows), 'answer')}, judge: {work.title}."
     grader, model = work.grader()
     if grader == "by_model":
-        said += f" Model: {model}. At most {_total(estimate)}."
+        said += f" Model: {model}. At most {total(estimate)}."
     elif grader == "by_stand_in":
         said += " No model configured: a lexical stand-in grades (no language model, no cost)."
     _say(said)
 
 
-def _show_forecast(estimate: "Spending", *, as_json: bool) -> int:
+def show_forecast(estimate: "Spending", *, as_json: bool) -> int:
+    """The forecast of `--dry-run`."""
     if as_json:
         shown = {
             "forecast": {"judge": estimate.model_dump(exclude={"cached"})},
@@ -188,11 +248,12 @@ def _show_forecast(estimate: "Spending", *, as_json: bool) -> int:
         }
         sys.stdout.write(json.dumps(shown, ensure_ascii=False) + "\n")
     else:
-        sys.stdout.write(f"At most {_total(estimate)}. Nothing was started.\n")
+        sys.stdout.write(f"At most {total(estimate)}. Nothing was started.\n")
     return DONE
 
 
-def _total(estimate: "Spending") -> str:
+def total(estimate: "Spending") -> str:
+    """`36 model calls, about 31,000 tokens, 0.12 USD`."""
     from simulator.commands.announce import counted
 
     used = estimate.tokens_in + estimate.tokens_out
@@ -201,7 +262,7 @@ def _total(estimate: "Spending") -> str:
 
 
 @contextlib.contextmanager
-def _progress(rows: int) -> "Iterator[Callable[[Score], None]]":
+def progress_on_stderr(rows: int) -> "Iterator[Callable[[Score], None]]":
     """A bar when stderr is a terminal; otherwise nothing."""
     if not sys.stderr.isatty():
         yield lambda _: None

@@ -20,7 +20,8 @@ PANELS = {
     ),
     "The customer": ("voice_opening", "typos", "script", "replay"),
     "Grading": (
-        "judges", "judging", "votes", "panel", "guidelines", "contacts", "ng_words", "tokenizer", "target", "max_failed",
+        "judges", "judging", "votes", "panel", "guidelines", "contacts", "ng_words", "tokenizer", "check",
+        "target", "max_failed",
     ),
     "Models": (
         "offline", "user_model", "judge_model", "embed_model", "demo_model",
@@ -35,6 +36,7 @@ _METAVARS = {
     "guidelines": "FILE",
     "contacts": "FILE",
     "ng_words": "FILE",
+    "check": "FILE",
     "panel": "MODEL,...",
     "resume": "RUN",
     "runs": "FOLDER",

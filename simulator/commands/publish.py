@@ -11,6 +11,7 @@ from typing import Any
 from simulator.analysis.gate import Gate, decide
 from simulator.analysis.summary import as_json, everyone_who_graded, summarise
 from simulator.errors import RunFileError, UnknownName
+from simulator.reports.standing import Standings, standings
 from simulator.settings import Settings
 from simulator.store import read_run
 from simulator.types import Language, Results
@@ -50,32 +51,44 @@ def _show(path: Path, settings: Settings) -> Gate:
     judges = everyone_who_graded(results, settings.judges)
     summary = summarise(results, rules=settings.red, judges=judges, seed=settings.seed)
     gate = decide(summary, settings.target, settings.max_failed)
-    shown = as_json(summary, gate, str(path))
     language = report_language(results)
+    known = standings(results, summary, language)
+    shown = _with_standings(as_json(summary, gate, str(path)), known, results)
     from simulator.reports.html import render  # jinja2: only when there is something to paint
 
     if summary.turns and sum(summary.bot_failures.values()) == summary.turns:
         sys.stderr.write("The bot answered nothing at all: is it running? Try it with: doctor\n")
     page = path.with_name("report.html")
-    write_atomically(page, render(results, summary, gate, language))
+    write_atomically(page, render(results, summary, gate, language, known))
     if "json" in settings.to:
         write_atomically(
             path.with_name("report.json"), json.dumps(shown, ensure_ascii=False, indent=2) + "\n"
         )
-    _paint(results, summary, gate, language, page, as_json=settings.json_output)
+    _paint(results, summary, gate, known, page, as_json=settings.json_output)
     if settings.json_output:
         sys.stdout.write(json.dumps(shown, ensure_ascii=False) + "\n")
     return gate
 
 
+def _with_standings(shown: dict[str, Any], known: Standings, results: Results) -> dict[str, Any]:
+    """Beside every mean how far its judge agrees with people, and the drift check of the run."""
+    for name, judge in shown["judges"].items():
+        standing = known.judges.get(name)
+        judge["calibration"] = standing.calibration if standing else None
+        judge["warnings"] = list(standing.warnings) if standing else []
+    shown["drift"] = results.notes.get("drift")
+    return shown
+
+
 def _paint(
-    results: Results, summary: Any, gate: Gate, language: Language, page: Path, *, as_json: bool
+    results: Results, summary: Any, gate: Gate, known: Standings, page: Path, *, as_json: bool
 ) -> None:
     from rich.console import Console
 
     from simulator.reports.console import paint
 
-    paint(summary, gate, results, language, Console(stderr=as_json), page)
+    language = report_language(results)
+    paint(summary, gate, results, language, Console(stderr=as_json), page, known)
 
 
 def _exit_code(gate: Gate) -> int:

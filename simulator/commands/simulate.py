@@ -12,6 +12,7 @@ from simulator.settings import NOT_OF_THE_RUN, Settings, from_run, load
 from simulator.types import Conversation, Ended, Run
 
 if TYPE_CHECKING:
+    from simulator.calibration.drift import Frozen
     from simulator.stage import Stage
     from simulator.store import RunFile
 
@@ -35,6 +36,7 @@ def command(flags: dict[str, Any]) -> int:
 
 def _start(settings: Settings) -> int:
     from simulator.commands.announce import check_folder
+    from simulator.commands.check import frozen_answers
     from simulator.endpoints import endpoints  # the engine: --help does without it
     from simulator.experiment import create_run
     from simulator.plan import read_plan
@@ -51,10 +53,11 @@ def _start(settings: Settings) -> int:
         stage = Stage(settings, endpoints(settings), personas, Ledger({}, settings.budget))
         stage.check_adapter(plan)
         stage.check_scripts(plan)
+        frozen = frozen_answers(settings, stage)
     if settings.dry_run:
-        return _dry_run(settings, stage, plan)
+        return _dry_run(settings, stage, plan, frozen)
     check_folder(Path(settings.runs))
-    return _perform(settings, stage, plan, lambda: create_run(settings, stage, plan, personas))
+    return _perform(settings, stage, plan, lambda: create_run(settings, stage, plan, personas), frozen)
 
 
 def _resume(settings: Settings) -> int:
@@ -83,6 +86,7 @@ def _as_started(run: Run, settings: Settings) -> Settings:
 
 
 def _go_on(settings: Settings, file: "RunFile") -> int:
+    from simulator.commands.check import frozen_answers
     from simulator.endpoints import endpoints
     from simulator.spending import Ledger
     from simulator.stage import Stage
@@ -91,20 +95,26 @@ def _go_on(settings: Settings, file: "RunFile") -> int:
     ledger = Ledger(results.spending, settings.budget)
     with _aside():
         stage = Stage(settings, endpoints(settings), results.personas, ledger)
+        frozen = frozen_answers(settings, stage, results.notes)
     if settings.dry_run:
-        return _dry_run(settings, stage, results.conversations)
+        return _dry_run(settings, stage, results.conversations, frozen)
 
     def reopened() -> "RunFile":
         file.reopened()
         return file
 
-    return _perform(settings, stage, results.conversations, reopened)
+    return _perform(settings, stage, results.conversations, reopened, frozen)
 
 
 def _perform(
-    settings: Settings, stage: "Stage", plan: tuple[Conversation, ...], open_file: Callable[[], "RunFile"]
+    settings: Settings,
+    stage: "Stage",
+    plan: tuple[Conversation, ...],
+    open_file: Callable[[], "RunFile"],
+    frozen: Sequence["Frozen"],
 ) -> int:
     from simulator.commands.announce import announce
+    from simulator.commands.check import announce_check, checking
     from simulator.commands.progress import progress_on_stderr
     from simulator.commands.publish import publish, say_stopped
     from simulator.experiment import perform
@@ -116,9 +126,11 @@ def _perform(
         return opened[0]
 
     announce(settings, stage, _to_be_held(plan))
+    announce_check(frozen)
+    first = checking(stage, frozen)
     try:
         with progress_on_stderr(plan, stage) as progress, _aside():
-            path, stopped = asyncio.run(perform(stage, plan, opening, progress))
+            path, stopped = asyncio.run(perform(stage, plan, opening, progress, first))
     except KeyboardInterrupt:  # Ctrl-C for the second time
         if not opened:
             raise
@@ -127,10 +139,14 @@ def _perform(
     return publish(path, settings, stopped)
 
 
-def _dry_run(settings: Settings, stage: "Stage", plan: Sequence[Conversation]) -> int:
+def _dry_run(
+    settings: Settings, stage: "Stage", plan: Sequence[Conversation], frozen: Sequence["Frozen"]
+) -> int:
     from simulator.commands.announce import show_forecast
+    from simulator.commands.check import announce_check
     from simulator.forecast import forecast
 
+    announce_check(frozen)
     show_forecast(forecast(stage, _to_be_held(plan)), as_json=settings.json_output)
     return 0
 

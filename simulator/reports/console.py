@@ -14,7 +14,8 @@ from rich.text import Text
 
 from simulator.analysis.figures import RedTurn, Summary
 from simulator.analysis.gate import Gate
-from simulator.reports.notes import counts, notes, points, verdict
+from simulator.reports.notes import corrected_line, counts, notes, points, verdict
+from simulator.reports.standing import UNKNOWN, Block, Standings, blocks, heading, with_notes
 from simulator.reports.table import Cell, Table, mark_text, money, personas_table
 from simulator.reports.words import Words, plain, words_of
 from simulator.reports.wrapping import wrap
@@ -23,6 +24,8 @@ from simulator.types import Language, Results, Run
 SHOWN = 5
 # As much of a row's name as is worth a line of its own; longer ones are wrapped.
 _LABEL = 10
+# A judge's name that is longer than this has a line of its own.
+_TITLE = 24
 _RED, _GOOD, _SOFT = "bold red", "bold green", "dim"
 
 __all__ = ["paint", "plain"]
@@ -35,25 +38,27 @@ def paint(  # noqa: PLR0917 - the four things shown, where, and one more to name
     language: Language,
     console: Console,
     page: Path | str = "",
+    standings: Standings = UNKNOWN,
 ) -> None:
     """Prints the summary of a run; `page` is where its report was written."""
     words = words_of(summary, language)
-    _Painter(console, words).everything(summary, gate, results.run, str(page))
+    _Painter(console, words, standings).everything(summary, gate, results.run, str(page))
 
 
 class _Painter:
     """Prints lines and grids on a console, in the words of one language."""
 
-    def __init__(self, console: Console, words: Words) -> None:
-        self._console, self._words = console, words
+    def __init__(self, console: Console, words: Words, standings: Standings) -> None:
+        self._console, self._words, self._standings = console, words, standings
 
     def everything(self, summary: Summary, gate: Gate, run: Run, page: str) -> None:
         """The whole summary, most important first."""
         self._verdict(summary, gate, run)
-        for note in notes(summary, gate, self._words):
+        for note in with_notes(notes(summary, gate, self._words), self._standings):
             self._item("!" if note.alarm else "-", note.text, "" if note.alarm else _SOFT)
         if summary.personas:
             self._grid(personas_table(summary, self._words.language))
+            self._trust(blocks(self._standings, self._words))
         self._facts(_facts(summary, self._words))
         if summary.reddest:
             self._title(self._words("reddest_short"))
@@ -71,16 +76,24 @@ class _Painter:
             models = [f"{words.name('role', role)} {name}" for role, name in run.models.items()]
             self._line("  ".join([words("standin"), words("comma").join(models)]).strip(), "bold yellow")
             self._line(words("standin_why"), "yellow")
-        score = f"{points(summary.score, against=gate.target)} {words('of_hundred')}"
-        parts = [f"{words('score')} {score if summary.score is not None else words('no_score')}"]
-        if summary.interval:
-            low, high = map(points, summary.interval)
-            parts.append(words("interval", low=low, high=high))
-        parts.append(words("graded_of", n=summary.graded, planned=summary.planned))
-        self._line("   ".join(parts), "bold")
+        self._line("   ".join(self._scores(summary, gate)), "bold")
         style = {True: _GOOD, False: _RED, None: ""}[gate.passed]
         red = f"▲ {words('red_turns')} {summary.red:,} {words('of_turns', turns=summary.turns)}"
         self._line(f"{verdict(gate, summary.score, words)}   {red}", style)
+
+    def _scores(self, summary: Summary, gate: Gate) -> Iterator[str]:
+        """The score with its interval, the corrected one where people's grades made it, and its coverage."""
+        words = self._words
+        if summary.corrected:
+            yield f"{words('score')} {corrected_line(summary, gate.target, words)}"
+            yield words("corrected_by", n=summary.corrected.n)
+        else:
+            score = f"{points(summary.score, against=gate.target)} {words('of_hundred')}"
+            yield f"{words('score')} {score if summary.score is not None else words('no_score')}"
+            if summary.interval:
+                low, high = map(points, summary.interval)
+                yield words("interval", low=low, high=high)
+        yield words("graded_of", n=summary.graded, planned=summary.planned)
 
     def _red_turn(self, number: int, red: RedTurn) -> None:
         """One red turn: where, what was asked, what came back and what is wrong with it."""
@@ -119,6 +132,22 @@ class _Painter:
         column = max(cell_len(self._fit(name)) for name, _ in rows) + 2
         for name, value in rows:
             self._item(name, value, marker_style=_SOFT, indent=column)
+
+    def _trust(self, told: list[Block]) -> None:
+        """How far each judge agrees with people, and what moves it that should not."""
+        if not told:
+            return
+        self._line(heading(self._words.language), _SOFT)
+        column = min(_TITLE, max(cell_len(self._fit(block.title)) for block in told)) + 2
+        for block in told:
+            title = block.title
+            if cell_len(self._fit(title)) > _TITLE:
+                self._line(title, _SOFT)
+                title = ""
+            self._item(title, block.text, marker_style=_SOFT, indent=column)
+            for warning in block.warnings:
+                self._item(" " * (column - 2) + "!", warning, _RED, indent=column)
+        self._console.print()
 
     def _grid(self, table: Table) -> None:
         """A table of cells, in as many parts as the width takes; red cells carry a mark as well."""

@@ -19,7 +19,8 @@ from pydantic import JsonValue
 from simulator.analysis.figures import RedTurn, Summary
 from simulator.analysis.gate import Gate
 from simulator.reports import table
-from simulator.reports.notes import notes, points, verdict
+from simulator.reports.notes import corrected_line, notes, points, verdict
+from simulator.reports.standing import UNKNOWN, Standings, blocks, heading, with_notes
 from simulator.reports.words import Words, plain, words_of
 from simulator.types import Conversation, Language, Passage, Results, Score, Turn
 
@@ -81,7 +82,9 @@ class _Talk:
     turns: list[_Turn]
 
 
-def render(results: Results, summary: Summary, gate: Gate, language: Language) -> str:
+def render(
+    results: Results, summary: Summary, gate: Gate, language: Language, standings: Standings = UNKNOWN
+) -> str:
     """The whole page as one string of HTML."""
     words = words_of(summary, language)
     shelf: dict[tuple[str, str], str] = {}
@@ -95,7 +98,10 @@ def render(results: Results, summary: Summary, gate: Gate, language: Language) -
     style, script = _part("report.css"), _part("report.js")
     return _page().render(
         words=words, mark_text=table.mark_text, language=language, run=results.run, summary=summary,
-        gate=gate, verdict=verdict(gate, summary.score, words), notes=notes(summary, gate, words),
+        best=summary.corrected or summary, corrected=corrected_line(summary, gate.target, words),
+        gate=gate, verdict=verdict(gate, summary.score, words),
+        notes=with_notes(notes(summary, gate, words), standings),
+        standing=blocks(standings, words), trust=heading(language),
         talks=talks, anchors=anchors, passages=shelf, personas=table.personas_table(summary, language),
         usage=table.usage_table(summary, language), facts=_facts(results, summary, words),
         open_red=sum(t.red > 0 for t in talks) <= OPEN_AT_MOST,

@@ -3,10 +3,13 @@
 import math
 from collections.abc import Mapping
 
+from simulator.analysis.corrected import ENOUGH, STRATA, Corrected, Shortage
 from simulator.analysis.figures import JudgeSummary, Summary
 from simulator.analysis.gate import Finding, Gate
 from simulator.reports.words import Words
 from simulator.types import Value
+
+_OF_THE_INTERVAL = frozenset({"unsure", "corrected_below", "corrected_unsure"})
 
 
 class Note(Value):
@@ -36,6 +39,9 @@ def verdict(gate: Gate, score: float | None, words: Words) -> str:
         return words("passed", target=target)
     if score is None or gate.incomplete:
         return words("undecided", target=target)
+    if gate.unsettled:
+        return words("unsettled", target=target)
+    score = gate.corrected.score if gate.corrected else score
     return words("missed", target=target, short=short_of(score, gate.target))
 
 
@@ -62,6 +68,7 @@ def notes(summary: Summary, gate: Gate, words: Words) -> tuple[Note, ...]:
     """
     found = [
         *(_finding(f, summary, gate, words) for f in gate.findings if f.problem != "below"),
+        *notes_of_people(summary, words),
         *_conversations(summary, words),
         *(note for name, judge in summary.judges.items() for note in _judge(name, judge, words)),
         *_skipped(summary, words),
@@ -73,14 +80,59 @@ def notes(summary: Summary, gate: Gate, words: Words) -> tuple[Note, ...]:
 
 def _finding(finding: Finding, summary: Summary, gate: Gate, words: Words) -> Note:
     """What the gate found, on the scale to 100."""
-    if finding.problem != "unsure" or gate.target is None or summary.interval is None:
+    corrected, target = gate.corrected, gate.target
+    score, interval = (
+        (corrected.score, corrected.interval) if corrected else (summary.score, summary.interval)
+    )
+    if finding.problem not in _OF_THE_INTERVAL or target is None or interval is None:
         return Note(text=words(f"note.{finding.problem}", **finding.figures), alarm=True)
-    figures = {
-        "score": points(summary.score, against=gate.target),
-        "target": goal(gate.target),
-        "low": points(summary.interval[0], against=gate.target),
-    }
-    return Note(text=words("note.unsure", **figures), alarm=True)
+    low, high = (points(end, against=target) for end in interval)
+    shown = {"score": points(score, against=target), "target": goal(target), "low": low, "high": high}
+    return Note(text=words(f"note.{finding.problem}", **shown), alarm=True)
+
+
+def corrected_line(summary: Summary, target: float | None, words: Words) -> str:
+    """'自動 87 → 補正後 82（78〜86）', or the same in English; empty when nothing was corrected."""
+    if summary.corrected is None:
+        return ""
+    figures = (summary.corrected.score, *summary.corrected.interval)
+    score, low, high = (points(value, against=target) for value in figures)
+    return words("corrected", auto=points(summary.score), score=score, low=low, high=high)
+
+
+def notes_of_people(summary: Summary, words: Words) -> list[Note]:
+    """What people's blind grades did to the score, or how many more it takes."""
+    if summary.corrected:
+        return [Note(text=_correction(summary.corrected, words))]
+    return [Note(text=_shortage(summary.shortage, words))] if summary.shortage else []
+
+
+def _correction(corrected: Corrected, words: Words) -> str:
+    biases = [
+        words(f"note.bias_{name}", how=_how(corrected.bias[name], words))
+        for name in STRATA
+        if name in corrected.bias
+    ]
+    return words("note.correction", n=corrected.n, biases=words("comma").join(biases))
+
+
+def _how(bias: float, words: Words) -> str:
+    """Which way the judge is off, and by how many points of a hundred."""
+    shown = points(abs(bias))
+    way = "level" if shown == "0" else "lenient" if bias > 0 else "strict"
+    return words(f"note.{way}", **({} if way == "level" else {"points": shown}))
+
+
+def _shortage(lacking: Shortage, words: Words) -> str:
+    """How many more grades it takes, and of which turns."""
+    if lacking.turns < ENOUGH:
+        return words("note.labels_few", n=lacking.labels, enough=ENOUGH, turns=lacking.turns)
+    if lacking.labels < ENOUGH:
+        return words("note.labels", n=lacking.labels, more=lacking.more)
+    if not lacking.more:
+        return words("note.labels_one_case", n=lacking.labels)
+    kind, more = ("red", lacking.red) if lacking.red else ("not_red", lacking.not_red)
+    return words(f"note.labels_{kind}", n=lacking.labels, more=more)
 
 
 def _conversations(summary: Summary, words: Words) -> list[Note]:

@@ -1,0 +1,85 @@
+"""What probes made of the judges, for a terminal: a table for each kind, and what is broken in words."""
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from simulator.analysis.bias import Bias, BiasRow, bias_table
+from simulator.prompts import LANGUAGES, Texts
+from simulator.reports.notes import Note
+from simulator.reports.standing import bias_text
+from simulator.reports.words import Words, plain
+from simulator.reports.wrapping import wrap
+from simulator.types import Language
+
+TEXTS = Texts(Path(__file__).with_name("words.toml"))
+# Columns of the table of biases that are shown: of facts that were flipped also how many were caught.
+_STAYS, _FALLS = (2, 3, 4, 5, 6, 7, 12), (2, 3, 6, 7, 8, 9, 10, 12)
+_KIND, _JUDGE, _INTERVAL, _BOUND, _HELD = 1, 2, 7, 11, 12
+_ALARM, _SOFT = "bold red", "dim"
+
+
+class ProbeReport:
+    """One set of probes on one console, in the language of the probes: both where there are both."""
+
+    def __init__(self, bias: Bias, console: Console) -> None:
+        """What was found, and where it is shown."""
+        self.bias, self.console = bias, console
+        self.languages = [each for each in LANGUAGES if any(row.language == each for row in bias.rows)]
+
+    def paint(self, who: Mapping[Language, str], notes: Mapping[Language, Sequence[Note]]) -> None:
+        """Everything: `who` graded, the tables, what is broken, `notes` on the models."""
+        for language in self.languages:
+            self._line("")
+            self._line(TEXTS(language, "probes_title"), "bold underline")
+            self._line(TEXTS(language, "probes_of", n=f"{self.bias.probes:,}", all=f"{self.bias.exhibits:,}"))
+            self._line(who[language])
+            self._tables(language)
+            self._line("")
+            self._verdict(language)
+            for note in notes[language]:
+                self._line(f"{'!' if note.alarm else '-'} {note.text}", _ALARM if note.alarm else "")
+
+    def _tables(self, language: Language) -> None:
+        rows = [row for row in self.bias.rows if row.language == language]
+        head, *shown = bias_table(self.bias.model_copy(update={"rows": tuple(rows)}), language)
+        for _, group in groupby(zip(rows, shown, strict=True), key=lambda pair: pair[0].kind):
+            self._kind(head, list(group))
+
+    def _kind(self, head: Sequence[str], group: Sequence[tuple[BiasRow, Sequence[str]]]) -> None:
+        columns = _FALLS if group[0][0].expects == "falls" else _STAYS
+        bound = next((texts[_BOUND] for row, texts in group if row.bound is not None), "")
+        grid = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+        for place in columns:
+            left, title = place in (_JUDGE, _HELD), Text(self._fit(head[place]), _SOFT)
+            whole = place in (_JUDGE, _INTERVAL, _HELD)
+            grid.add_column(title, justify="left" if left else "right", overflow="fold", no_wrap=whole)
+        for row, texts in group:
+            style = _ALARM if row.held is False else ""
+            grid.add_row(*(Text(self._fit(texts[place]), style) for place in columns))
+        self._line("")
+        self._line(f"{group[0][1][_KIND]}{f'  ({bound})' if bound else ''}", "bold")
+        self.console.print(grid, highlight=False)
+
+    def _verdict(self, language: Language) -> None:
+        """What moves whom, in words: 要注意."""
+        broken = [row for row in self.bias.broken if row.language == language and row.judge]
+        if not broken:
+            self._line(TEXTS(language, "probes_held"))
+        words = Words(language)
+        for row in broken:
+            name = words.name("judge", row.judge.removesuffix(".correctness"))
+            told = bias_text(row, words.name("category", "correctness"), language)
+            self._line("! " + TEXTS(language, "probes_broken", judge=name, what=told), _ALARM)
+
+    def _line(self, text: str, style: str = "") -> None:
+        for line in wrap(self._fit(text), self.console.width):
+            self.console.print(Text(line, style=style), highlight=False)
+
+    def _fit(self, text: str) -> str:
+        encoding = self.console.encoding
+        return plain(text).encode(encoding, "replace").decode(encoding)

@@ -1,0 +1,193 @@
+"""Judges before generated pairs: what moves them that should not, and what should and does not."""
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple, cast, get_args
+
+from simulator import find
+from simulator.analysis.bias import Bias, measure_bias
+from simulator.calibration import stored
+from simulator.calibration.biases import BUNDLED, StoredBias, save
+from simulator.calibration.console import Grader
+from simulator.calibration.estimate import forecast
+from simulator.calibration.grading import graders_of, worst_of
+from simulator.cases import read_cases
+from simulator.endpoints import LEXICAL, endpoints
+from simulator.errors import InputError, UnknownName
+from simulator.judging import Panel
+from simulator.knowledge import read_knowledge
+from simulator.probes import Probe, bundled, probes
+from simulator.rubrics import Rubric
+from simulator.settings import Settings
+from simulator.spending import Ledger
+from simulator.stage import Stage
+from simulator.types import Case, Exhibit, Language, Passage, Score, Spending
+
+
+class ProbeWish(NamedTuple):
+    """Which judges are probed, and with whose questions: the bundled ones, or a file and its knowledge."""
+
+    judges: tuple[str, ...]
+    cases: str | None = None
+    knowledge: str | None = None
+    language: Language | None = None
+    limit: int | None = None
+
+
+class Probing:
+    """One set of probes before the judges; made before anything is paid."""
+
+    def __init__(self, wish: ProbeWish, settings: Settings, folder: Path = stored.FOLDER) -> None:
+        """Makes the probes and reads the judges; connects to nothing yet."""
+        self.wish, self.folder = wish, folder
+        made = probes(*_questions(wish), language=wish.language, seed=settings.seed)
+        self.probes = limited(made, wish.limit, settings.seed)
+        if not self.probes:
+            msg = (
+                f"{wish.cases or 'the bundled questions'}: no pair can be made. Questions need a right"
+                " answer, and contexts or --knowledge with the passages they name."
+            )
+            raise InputError(msg)
+        known = endpoints(settings)
+        self.settings = probed_with(settings, wish.judges, by_model=known["judge"] is not None)
+        self.stage = Stage(self.settings, known, (), Ledger({}, settings.budget))
+        names = dict(zip(self.settings.judges, self.stage.judges, strict=True))
+        self.judges = tuple(names[name] for name in wish.judges)
+        self.panel = Panel([j for j in self.stage.panel.judgings if set(graders_of(j)) & set(self.judges)])
+        self.states: Counter[str] = Counter()
+        self.rubrics: dict[str, Counter[str]] = {judge: Counter() for judge in self.judges}
+
+    @property
+    def source(self) -> str:
+        """Whose questions they are."""
+        return Path(self.wish.cases).name if self.wish.cases else BUNDLED
+
+    @property
+    def exhibits(self) -> list[Exhibit]:
+        """What is graded, each once: the right answer of many pairs is one."""
+        return list({e.conversation: e for p in self.probes for e in (p.base, p.changed)}.values())
+
+    @property
+    def grader(self) -> Grader:
+        """Who grades: a model where one may be asked, else a stand-in, or functions alone."""
+        rubrics = [
+            j for j in self.judges if isinstance(self.stage.judges[j], Rubric) or j in find.form_names()
+        ]
+        if not rubrics:
+            return "by_function"
+        return "by_stand_in" if self.stage.models()["judge"] == LEXICAL else "by_model"
+
+    def forecast(self) -> Spending:
+        """Calls, tokens and dollars at most, from the real prompts."""
+        return forecast(self.stage, self.panel, self.exhibits)
+
+    async def grade(self, progress: Callable[[Score], None] = lambda _: None) -> Bias:
+        """All of them graded and compared, and every connection closed.
+
+        Raises BudgetSpent, or what makes grading impossible.
+        """
+
+        async def one(exhibit: Exhibit) -> list[Score]:
+            await asyncio.sleep(0)  # judges that never wait would keep Ctrl-C waiting
+            graded = await self.panel.grade(exhibit)
+            scores = sorted(
+                (score for score in graded if score.judge in self.judges),
+                key=lambda score: self.judges.index(score.judge),
+            )
+            for score in scores:
+                self._counted(score)
+            progress(scores[0])
+            return scores
+
+        rules, seed, calls = self.settings.red, self.settings.seed, self.settings.calls
+        try:
+            return await measure_bias(self.probes, one, rules=rules, seed=seed, at_once=calls)
+        except BaseExceptionGroup as group:
+            raise worst_of(group) from None
+        finally:
+            await self.stage.close(None)
+
+    def keep(self, bias: Bias) -> dict[str, Path | None]:
+        """Writes what was found, one file a judge; None where more pairs were known before."""
+        return {judge: save(self._kept(judge, bias), self.folder) for judge in self.judges}
+
+    def rubric(self, judge: str) -> str:
+        """The rubric that graded most."""
+        found = self.rubrics[judge].most_common(1)
+        return found[0][0] if found else ""
+
+    def _kept(self, judge: str, bias: Bias) -> StoredBias:
+        rows = tuple(row for row in bias.rows if row.judge in (judge, f"{judge}.correctness"))
+        return StoredBias(
+            judge=judge, rubric=self.rubric(judge), model=self._model(judge), source=self.source,
+            seed=bias.seed, date=stored.today(), rows=rows,
+        )  # fmt: skip
+
+    def _model(self, judge: str) -> str:
+        """Who graded: the model, the stand-in, or for a function whichever models it may ask."""
+        models = self.stage.models()
+        if isinstance(self.stage.judges[judge], Rubric) or judge in find.form_names():
+            return models["judge"]
+        return models["embed"] if judge == "cosine" else LEXICAL
+
+    def _counted(self, score: Score) -> None:
+        self.states[score.state] += 1
+        if score.state == "scored" and score.rubric and not score.by_rule:
+            self.rubrics[score.judge][score.rubric] += 1
+
+
+def probed_with(settings: Settings, judges: Sequence[str], *, by_model: bool) -> Settings:
+    """The settings under which these judges grade as in a run.
+
+    Where a run's judges share one call (`--judging combined`) and these are among them, all rubrics of the
+    run stay in it: another set of judges is another prompt, which a report would not know again.
+    """
+    together = by_model and settings.judging == "combined" and set(judges) <= set(settings.judges)
+    names = settings.judges if together else tuple(judges)
+    kept = tuple(name for name in names if name in judges or isinstance(find.judge(name), Rubric))
+    return settings.model_copy(update={"judges": kept, "panel": ()})
+
+
+def limited(made: Iterable[Probe], limit: int | None, seed: int) -> tuple[Probe, ...]:
+    """At most so many pairs of each kind and language, by lot, in their order."""
+    if limit is None:
+        return tuple(made)
+    groups: dict[tuple[str, str], list[Probe]] = {}
+    for probe in made:
+        groups.setdefault((probe.language, probe.kind), []).append(probe)
+    found: list[Probe] = []
+    for group in groups.values():
+        drawn = random.Random(seed).sample(range(len(group)), min(limit, len(group)))  # noqa: S311 - no secret
+        found += [group[at] for at in sorted(drawn)]
+    return tuple(found)
+
+
+def named(judges: str) -> tuple[str, ...]:
+    """The judges of `turn,claims`; raises InputError for none."""
+    names = tuple(dict.fromkeys(name.strip() for name in judges.split(",") if name.strip()))
+    if not names:
+        msg = "--judge names nobody."
+        raise InputError(msg)
+    return names
+
+
+def spoken(language: str | None) -> Language | None:
+    """The language of the probes; None is both. Raises UnknownName."""
+    if language is None:
+        return None
+    if language not in get_args(Language):
+        raise UnknownName("language", language, get_args(Language))
+    return cast(Language, language)
+
+
+def _questions(wish: ProbeWish) -> tuple[Sequence[Case], Sequence[Passage]]:
+    if wish.cases is None and wish.knowledge is None:
+        return bundled()
+    if wish.cases is None:
+        msg = "--knowledge goes with --cases: whose questions are asked about it?"
+        raise InputError(msg)
+    knowledge = tuple(read_knowledge(wish.knowledge)) if wish.knowledge else ()
+    return read_cases(wish.cases), knowledge

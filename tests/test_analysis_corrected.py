@@ -1,0 +1,328 @@
+"""The score corrected by people's blind grades."""
+
+import random
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from simulator.analysis.corrected import (
+    BlindGrade,
+    Corrected,
+    GradedTurn,
+    blind_grades,
+    correct,
+    shortage,
+)
+from simulator.analysis.figures import Summary
+from simulator.analysis.gate import Gate, decide
+from simulator.analysis.intervals import bootstrap_interval
+from simulator.analysis.summary import as_json, summarise
+from simulator.types import RedRules, Results
+from tests.graded_blind import JUDGE, graded, verdict
+from tests.rehearsed import JUDGES
+
+RUNS = 300
+
+
+class World(NamedTuple):
+    """How a judge errs: too much by `bias` on average, give or take `noise`; on a fifth of the scale."""
+
+    bias: float
+    noise: float
+    cases: int = 60
+    labels: int = 75
+
+
+def held(world: World, random_: np.random.Generator) -> list[GradedTurn]:
+    """A run of two conversations per case, with red turns sampled twice as often as the others."""
+    shape = (world.cases, 2, 3)
+    people = 0.7 + random_.normal(0, 0.12, (world.cases, 1, 1)) + random_.normal(0, 0.15, shape)
+    people = np.clip(np.round(5 * people) / 5, 0.2, 1)
+    judge = people + world.bias + random_.normal(0, world.noise, shape)
+    judge = np.clip(np.round(5 * judge) / 5, 0.2, 1)
+    red = judge < 0.7 - 1e-9
+    sampled = np.zeros(shape)
+    for stratum, wanted in ((red, 2 * world.labels // 3), (~red, world.labels // 3)):
+        places = np.flatnonzero(stratum)
+        size = min(wanted, len(places))
+        sampled.flat[random_.choice(places, size, replace=False)] = size / len(places)
+    return [
+        GradedTurn(
+            case=f"case-{case}",
+            conversation=f"case-{case}/{talk}",
+            value=float(judge[at]),
+            stratum="red" if red[at] else "not_red",
+            human=BlindGrade(float(people[at]), float(sampled[at])) if sampled[at] else None,
+        )
+        for at in np.ndindex(*shape)
+        for case, talk, _ in (at,)
+    ]
+
+
+def truth(world: World) -> float:
+    """What people would give on average, over many runs."""
+    random_ = np.random.default_rng(7)
+    shape = (400 * world.cases, 2, 3)
+    people = 0.7 + random_.normal(0, 0.12, (shape[0], 1, 1)) + random_.normal(0, 0.15, shape)
+    return float(np.clip(np.round(5 * people) / 5, 0.2, 1).mean())
+
+
+def uncorrected(turns: list[GradedTurn]) -> tuple[float, float]:
+    """The interval of the judge's own score."""
+    talks: dict[str, list[GradedTurn]] = {}
+    for turn in turns:
+        talks.setdefault(turn.conversation, []).append(turn)
+    means = [sum(t.value for t in talk) / len(talk) for talk in talks.values()]
+    found = bootstrap_interval(means, [talk[0].case for talk in talks.values()], seed=1, resamples=300)
+    assert found
+    return found
+
+
+@pytest.mark.parametrize("world", [World(0.1, 0.12), World(-0.12, 0.25), World(0.08, 0.12, cases=30)])
+def test_the_interval_holds_the_truth_as_often_as_it_says(world: World) -> None:
+    """95 of 100 times, with red turns sampled twice as often, where the judge's own interval misses."""
+    random_, true = np.random.default_rng(3), truth(world)
+    hits, missed = 0, 0
+    for seed in range(RUNS):
+        turns = held(world, random_)
+        found = correct(turns, seed=seed, resamples=400)
+        assert found
+        hits += found.interval[0] <= true <= found.interval[1]
+        low, high = uncorrected(turns)
+        missed += not low <= true <= high
+
+    assert 0.92 <= hits / RUNS <= 0.98
+    assert missed / RUNS > 0.5
+
+
+def test_a_good_judge_makes_it_narrower_than_labels_alone() -> None:
+    """By a quarter where the judge knows most; a judge that knows nothing costs next to nothing."""
+    random_ = np.random.default_rng(5)
+    widths = {}
+    for noise in (0.05, 2.0):
+        runs = [held(World(0.05, noise, cases=100, labels=60), random_) for _ in range(40)]
+        corrected = [correct(turns, seed=1, resamples=400) for turns in runs]
+        # Without a judge there are no strata either, only the rates at which turns were sampled.
+        alone = [
+            correct([t._replace(value=0.5, stratum="red") for t in turns], seed=1, resamples=400)
+            for turns in runs
+        ]
+        widths[noise] = [sum(c.interval[1] - c.interval[0] for c in s if c) for s in (corrected, alone)]
+
+    assert widths[0.05][0] < 0.8 * widths[0.05][1]
+    assert widths[2.0][0] < 1.1 * widths[2.0][1]
+
+
+def test_the_estimate_by_hand() -> None:
+    """Every turn labelled: the corrected score is what people gave, over conversations of unequal length."""
+    turns = [
+        turn
+        for case in range(30)
+        for turn in (
+            GradedTurn(f"c{case}", f"c{case}/a", 1.0, "not_red", BlindGrade(0.8)),
+            GradedTurn(f"c{case}", f"c{case}/b", 0.4, "red", BlindGrade(0.6)),
+            GradedTurn(f"c{case}", f"c{case}/b", 0.6, "red", BlindGrade(0.2)),
+        )
+    ]
+    found = correct(turns, seed=1)
+
+    assert found
+    assert found.score == pytest.approx((0.8 + (0.6 + 0.2) / 2) / 2)
+    assert found.bias == pytest.approx({"red": 0.1, "not_red": 0.2})
+    assert found.n == 90
+    assert found.interval == pytest.approx((0.6, 0.6))
+
+
+def test_each_stratum_is_corrected_by_its_own_labels() -> None:
+    """Red turns are 2 of 10 but half of the labels: each bias counts as its stratum does in the run."""
+    turns = []
+    for case in range(60):
+        for turn in range(10):
+            red = turn < 2
+            human = BlindGrade(0.4 if red else 0.8) if turn in {0, 2} else None
+            value, stratum = (0.5, "red") if red else (1.0, "not_red")
+            turns.append(GradedTurn(f"c{case}", f"c{case}/t", value, stratum, human))  # type: ignore[arg-type]
+    found = correct(turns, seed=1)
+
+    assert found
+    assert found.score == pytest.approx(0.2 * 0.4 + 0.8 * 0.8)
+
+
+def test_turns_sampled_less_often_stand_for_more() -> None:
+    """Where the sample was drawn by other strata than today's, its rates even that out."""
+    turns = []
+    for case in range(60):
+        for turn in range(10):
+            often = turn < 5
+            human = BlindGrade(0.4, 0.8) if turn < 4 else BlindGrade(0.8, 0.2) if turn == 5 else None
+            turns.append(GradedTurn(f"c{case}", f"c{case}/t", 0.6 if often else 0.7, "not_red", human))
+    found = correct(turns, seed=1)
+
+    assert found
+    assert found.score == pytest.approx(0.6)
+
+
+def test_what_was_graded_by_rule_is_known() -> None:
+    """A turn without an answer keeps its grade, and a label of it counts for nothing."""
+    turns = [
+        turn
+        for case in range(60)
+        for turn in (
+            GradedTurn(f"c{case}", f"c{case}/a", 1.0, "not_red", BlindGrade(0.8)),
+            GradedTurn(f"c{case}", f"c{case}/a", 0.2, None, BlindGrade(1.0)),
+        )
+    ]
+    found = correct(turns, seed=1)
+
+    assert found
+    assert found.n == 60
+    assert found.score == pytest.approx(0.5)
+
+
+def test_the_order_of_the_turns_does_not_matter() -> None:
+    """The same run and seed give the same figures to the last bit."""
+    turns = held(World(0.1, 0.1), np.random.default_rng(1))
+    mixed = turns.copy()
+    random.Random(1).shuffle(mixed)
+
+    assert correct(turns, seed=4) == correct(mixed, seed=4)
+    assert correct(turns, seed=4) != correct(turns, seed=5)
+
+
+def test_what_is_missing_is_counted() -> None:
+    """In all, and in each stratum that has turns; nobody's grades leave nothing to say."""
+    turns = held(World(0.1, 0.1), np.random.default_rng(1))
+    bare = [turn._replace(human=None) for turn in turns]
+    red_only = [t if t.stratum == "red" else t._replace(human=None) for t in held(
+        World(0.0, 0.1, labels=90), np.random.default_rng(1))]  # fmt: skip
+    some = [turn if int(turn.case[5:]) < 10 else turn._replace(human=None) for turn in turns]
+
+    assert (shortage(turns), shortage(bare), correct(bare, seed=1)) == (None, None, None)
+    few, lacking = shortage(some), shortage(red_only)
+    assert few
+    assert (few.labels + few.more, correct(some, seed=1)) == (50, None)
+    assert lacking
+    assert (lacking.more, lacking.red, lacking.not_red) == (2, 0, 2)
+    assert correct(red_only, seed=1) is None
+
+
+def test_one_case_is_not_enough() -> None:
+    """There is nothing to draw, so there is no interval, however many labels there are."""
+    turns = [GradedTurn("c", f"c/{n}", 0.8, "not_red", BlindGrade(0.6)) for n in range(60)]
+    found = shortage(turns)
+
+    assert correct(turns, seed=1) is None
+    assert found
+    assert (found.labels, found.more) == (60, 0)
+
+
+def test_a_stratum_of_one_turn_needs_one_label() -> None:
+    """More there cannot be."""
+    turns = [GradedTurn(f"c{n}", f"c{n}/a", 0.8, "not_red", BlindGrade(0.6)) for n in range(60)]
+    red = GradedTurn("c1", "c1/b", 0.4, "red")
+
+    assert shortage([*turns, red])
+    assert correct([*turns, red._replace(human=BlindGrade(0.4))], seed=1)
+
+
+def test_only_blind_grades_count_and_reviewers_are_averaged() -> None:
+    """A verdict given on sight of the score is never used."""
+    verdicts = [
+        verdict("a", 1, 4, sampled=0.5),
+        verdict("a", 1, 3, reviewer="B"),
+        verdict("a", 2, None),
+        verdict("a", 3, 5, source="review"),
+    ]
+
+    assert blind_grades(verdicts) == {("a", 1): BlindGrade(0.7, 0.5, 2)}
+
+
+def test_a_second_reviewer_counts_towards_the_fifty() -> None:
+    """Twenty-five turns graded by two people are as many grades as fifty by one."""
+    turns = [
+        GradedTurn(f"case {n}", f"talk {n}", 0.8, "red" if n % 2 else "not_red", BlindGrade(0.6, None, count))
+        for n in range(25)
+        for count in (2,)
+    ]
+
+    assert correct(turns, seed=1) is not None
+    assert correct([turn._replace(human=BlindGrade(0.6)) for turn in turns], seed=1) is None
+
+
+def summary(results: Results) -> Summary:
+    """The summary of a run."""
+    return summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
+
+
+def test_the_summary_has_it() -> None:
+    """People give every turn of every other conversation one grade less than the judge, give or take one."""
+    plain = summary(graded(lambda *_: None))
+    figures = summary(graded(lambda talk, turn: JUDGE[turn] - 1 + (talk % 4 == 1) if talk % 2 else None))
+
+    assert (plain.corrected, plain.labels, plain.shortage) == (None, 0, None)
+    assert figures.labels == 60
+    assert figures.score == plain.score
+    assert figures.corrected
+    assert figures.corrected.interval[0] < figures.corrected.score < figures.corrected.interval[1]
+    assert figures.corrected.score == pytest.approx((figures.score or 0) - 0.1)
+    assert figures.corrected.bias == pytest.approx({"red": 0.1, "not_red": 0.1})
+
+
+def gate_of(low: float, score: float, high: float, target: float) -> Gate:
+    """The gate of a run whose automatic score is far above everything."""
+    corrected = Corrected(score=score, interval=(low, high), n=60, bias={}, power=1)
+    figures = summary(graded(lambda *_: None)).model_copy(update={"score": 0.99, "corrected": corrected})
+    return decide(figures, target, 1.0)
+
+
+def test_the_gate_asks_the_lower_end_of_the_corrected_interval() -> None:
+    """Reached, missed by all of it, or not settled: the automatic score has no say."""
+    passed, below, open_ = (
+        gate_of(0.8, 0.85, 0.9, 0.8), gate_of(0.7, 0.74, 0.79, 0.8), gate_of(0.78, 0.82, 0.86, 0.8),
+    )  # fmt: skip
+
+    assert (passed.passed, passed.reasons) == (True, ())
+    assert (below.passed, below.incomplete, below.unsettled) == (False, False, False)
+    assert below.reasons == (
+        "score 0.74, corrected by 60 human grades, is 0.06 below the target 0.80:"
+        " its 95 % interval ends at 0.79",
+    )
+    assert (open_.passed, open_.incomplete, open_.unsettled) == (False, False, True)
+    assert open_.reasons == (
+        "it is not settled whether the target 0.80 is reached: the 95 % interval of score 0.82,"
+        " corrected by 60 human grades, is 0.78 to 0.86",
+    )
+
+
+def test_without_a_target_the_corrected_score_decides_nothing() -> None:
+    """Target and passed are null."""
+    figures = summary(graded(lambda *_: 3))
+
+    assert figures.corrected
+    assert decide(figures, None, 1.0).passed is None
+    assert decide(figures, None, 1.0).reasons == ()
+
+
+def test_json_has_the_corrected_score() -> None:
+    """Score, interval, how many labels and the bias by stratum; null without labels."""
+    figures = summary(graded(lambda talk, turn: 1 + (talk + turn) % 3))
+    shown = as_json(figures, decide(figures, None, 1.0))["corrected"]
+
+    assert list(shown) == ["score", "interval", "n", "bias"]
+    assert shown["n"] == 120
+    assert set(shown["bias"]) == {"red", "not_red"}
+    assert figures.corrected
+    assert shown["score"] == round(figures.corrected.score, 4)
+
+
+def test_ten_thousand_cases_are_corrected_at_once() -> None:
+    """Within the memory of one block of draws."""
+    turns = [
+        GradedTurn(f"c{n}", f"c{n}", 0.8, "not_red", BlindGrade(0.6 + n % 2 / 5) if n < 60 else None)
+        for n in range(10_000)
+    ]
+    found = correct(turns, seed=1, resamples=500)
+
+    assert found
+    assert found.score == pytest.approx(0.7)

@@ -1,0 +1,248 @@
+"""`calibrate --probes` from the command line to the exit code, with stand-ins and with a model over HTTP."""
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from simulator.calibration.biases import StoredBias, bias_for
+from simulator.commands.app import main
+from tests.golden_files import compare
+from tests.servers.faults import Reply
+from tests.servers.openai import OpenAIServer, play, serve
+
+FEW = ("calibrate", "--probes", "--limit", "2", "--language", "ja", "--judge")
+# Gives a 5 to whoever says thanks and a 3 else: no change of the stand-ins moves it.
+OWN = """
+from simulator import Score
+
+
+def grateful(exhibit):
+    grade = 5 if "ありがとう" in exhibit.turn.answer.text or "Thank you" in exhibit.turn.answer.text else 3
+    return Score(judge="", conversation="", turn=1, state="scored", value=grade / 5, raw=grade)
+"""
+CASES = """id,question,answer,contexts
+shop-1,保証は何年ですか,保証期間は2年です。領収書を保管してください。,保証期間は2年です。領収書を保管してください。
+shop-2,送料はいくらですか,送料は500円です。離島でもお届けできます。,送料は500円です。離島でもお届けできます。
+"""
+
+
+class Done(NamedTuple):
+    """What a command left: exit code, standard output and error."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """Standard output, which is one JSON object and nothing else."""
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> Any:
+    """Runs the command line here, beside a judge of one's own."""
+    Path("own.py").write_text(OWN, encoding="utf-8")
+
+    def run(*arguments: str) -> Done:
+        code = main(arguments)
+        return Done(code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
+    """The fake endpoint, configured for every role."""
+    with serve() as started:
+        monkeypatch.setenv("OPENAI_BASE_URL", started.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+        yield started
+
+
+def kept(judge: str = "grateful") -> StoredBias:
+    return StoredBias.model_validate_json(Path(f"calibrations/bias-{judge}.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_it_looks_as_it_is_meant_to(command: Any, language: str) -> None:
+    """A table for each kind of probe, then what is broken in words."""
+    done = command(
+        "calibrate", "--probes", "--limit", "3", "--language", language, "--judge", "own.py:grateful"
+    )
+
+    assert done.code == 0
+    compare(f"probes_{language}.txt", done.out)
+
+
+def test_both_languages_are_shown_in_their_own_words(command: Any) -> None:
+    """Japanese probes in Japanese, English ones in English."""
+    done = command("calibrate", "--probes", "--limit", "2", "--judge", "own.py:grateful")
+
+    assert (done.out.count("採点の偏り"), done.out.count("Biases (pairs")) == (1, 1)
+    assert "要注意「grateful」: お礼を足すと +2" in done.out
+    assert "CHECK grateful: adding thanks moves it by +2" in done.out
+    assert {row.language for row in kept().rows} == {"ja", "en"}
+
+
+def test_json_is_one_object_and_the_table_goes_to_standard_error(command: Any) -> None:
+    """Rows, what is broken by judge, and where it was saved, bound to the rubric."""
+    done = command(*FEW, "own.py:grateful,fluency", "--json", "--offline")
+    shown = done.json
+
+    assert (done.code, list(shown["judges"])) == (0, ["grateful", "fluency"])
+    broken = shown["judges"]["grateful"]["broken"]
+    assert {row["kind"] for row in broken} == {"flipped_fact", "padding"}
+    assert shown["judges"]["fluency"]["broken"] == []
+    assert shown["judges"]["grateful"]["saved"] == "calibrations/bias-grateful.json"
+    found = bias_for("grateful", [shown["judges"]["grateful"]["rubric"]])
+    assert found is not None
+    assert [row.kind for row in found.broken] == ["flipped_fact", "padding"]
+    assert bias_for("grateful", ["another"]) is None
+    assert (shown["calls"], shown["cost_usd"], shown["failed"], shown["source"]) == ({}, 0, 0, "bundled")
+    assert "採点の偏り" in done.err
+    assert "lexical stand-ins grade (no language model, no cost)" in done.err
+
+
+def test_a_sample_does_not_replace_more_pairs_and_a_language_is_added(command: Any) -> None:
+    """The other language's rows stay, those of fewer pairs are shown only."""
+    command(*FEW, "own.py:grateful")
+    command("calibrate", "--probes", "--limit", "2", "--language", "en", "--judge", "own.py:grateful")
+    both = kept()
+    done = command(*FEW, "own.py:grateful", "--limit", "1")
+
+    assert both.pairs["ja"] > 2
+    assert both.pairs["en"] > 2
+    assert "Not stored for grateful: more pairs of the same questions are kept already." in done.err
+    assert kept() == both
+
+
+def test_own_questions_are_probed(command: Any) -> None:
+    """With what was retrieved in the file itself; with nothing to rest on, it says what is missing."""
+    Path("cases.csv").write_text(CASES, encoding="utf-8")
+    shown = command(
+        "calibrate", "--probes", "--cases", "cases.csv", "--judge", "own.py:grateful", "--json"
+    ).json
+    bare = "\n".join(line.rpartition(",")[0] for line in CASES.splitlines())
+    Path("bare.csv").write_text(bare, encoding="utf-8")
+    nothing = command("calibrate", "--probes", "--cases", "bare.csv", "--judge", "own.py:grateful")
+
+    assert shown["source"] == kept().source == "cases.csv"
+    assert {"flipped_fact", "padding"} <= {row["kind"] for row in shown["rows"]}
+    assert nothing.code == 2
+    assert "bare.csv: no pair can be made." in nothing.err
+
+
+def test_a_model_grades_as_in_a_run(command: Any, server: OpenAIServer) -> None:
+    """Forecast first, one call an answer with the judges together, the second time from the cache."""
+    first = command(*FEW, "turn,groundedness", "--judges", "turn,groundedness", "--json")
+    again = command(*FEW, "turn,groundedness", "--judges", "turn,groundedness", "--json")
+    run = command(
+        "--judges", "turn,groundedness", "--limit", "1", "--turns", "1", "--persona", "calm", "--json"
+    )
+    rubric = first.json["judges"]["turn"]["rubric"]
+
+    assert first.code == 0
+    assert first.json["calls"] == {"judge": first.json["answers"]}
+    assert f"At most {first.json['answers']} model calls, about " in first.err
+    assert (again.json["calls"], again.json["rows"]) == ({"judge": 0}, first.json["rows"])
+    assert kept("turn").rubric == kept("groundedness").rubric == rubric
+    assert run.json["judges"]["turn"]["warnings"][0].startswith("要注意: ")
+
+
+@pytest.mark.usefixtures("server")
+def test_a_judge_of_the_bots_family_is_warned_of(command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In English on standard error, in the language of the probes beside the table."""
+    done = command(*FEW, "turn", "--judge-model", "gpt-4.1")
+    monkeypatch.setenv("REHEARSAL_DEMO_MODEL", "llama-3")
+    monkeypatch.setenv("REHEARSAL_USER_MODEL", "qwen-3")
+    other = command(*FEW, "turn", "--judge-model", "claude-sonnet-4-5", "--json")
+
+    assert "Warning: The judge rates its own family (judge gpt-4.1, bot gpt-" in done.err
+    assert "採点者が自分の系列を採点しています" in done.out.replace("\n", "")
+    assert other.json["warnings"] == []
+
+
+def test_a_dry_run_starts_nothing(command: Any, server: OpenAIServer) -> None:
+    """Calls, tokens, dollars; no call and no file."""
+    done = command(*FEW, "turn", "--dry-run", "--json")
+
+    assert (done.code, done.json["forecast"]["judge"]["calls"] > 10) == (0, True)
+    assert server.requests == []
+    assert not Path("calibrations").exists()
+
+
+def test_what_was_graded_before_a_refusal_is_in_the_cache(command: Any, server: OpenAIServer) -> None:
+    """Exit code 3 and one line, nothing shown or stored; the same command pays for the rest only."""
+    server.reply = lambda request: play(request) if server.counts["chat"] <= 8 else Reply(status=401)
+    stopped = command(*FEW, "turn", "--calls", "1", "--json")
+    server.reply = play
+    server.counts.clear()
+    done = command(*FEW, "turn", "--calls", "1", "--json")
+
+    assert (stopped.code, stopped.out) == (3, "")
+    assert stopped.err.splitlines()[-1].endswith(
+        "What was graded is in the response cache: the same command pays for the rest only."
+    )
+    assert (done.code, server.counts["chat"]) == (0, done.json["answers"] - 8)
+
+
+def test_a_spent_budget_is_incomplete(command: Any, server: OpenAIServer) -> None:
+    """Exit code 3, and why."""
+    done = command(*FEW, "turn", "--budget", "0.0001", "--calls", "1", "--cache", "off")
+
+    assert done.code == 3
+    assert "error: the budget of 0.0001 USD is spent. With --cache off nothing was kept." in done.err
+
+
+def test_ctrl_c_ends_it_in_one_line(command: Any, server: OpenAIServer) -> None:
+    """Exit code 3, no traceback."""
+
+    def interrupted(request: dict[str, Any]) -> str:
+        if server.counts["chat"] == 4:
+            os.kill(os.getpid(), signal.SIGINT)
+        return play(request)
+
+    server.reply = interrupted
+    stopped = command(*FEW, "turn", "--calls", "1")
+
+    assert stopped.code == 3
+    assert "error: interrupted. What was graded is in the response cache" in stopped.err
+    assert "Traceback" not in stopped.err
+
+
+def test_failures_make_it_incomplete(command: Any, server: OpenAIServer) -> None:
+    """More than --max-failed: shown all the same, exit code 3."""
+    server.reply = lambda _: "no"
+    done = command(*FEW, "turn", "--cache", "off", "--json")
+
+    assert (done.code, done.json["failed"]) == (3, done.json["answers"])
+    assert "grades failed. With --cache off nothing was kept." in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("labels.jsonl", "--probes", "--judge", "turn"), "FILE does not go with --probes."),
+        (("--probes", "--judge", "turn", "--label", "x"), "--label does not go with --probes."),
+        (("--judge", "turn", "--cases", "x.csv"), "--cases only goes with --probes."),
+        (("--judge", "turn", "--label", "x"), "FILE is missing: calibrate FILE --judge NAME --label LABEL"),
+        (("labels.jsonl", "--judge", "turn"), "--label is missing: calibrate FILE"),
+        (("--probes", "--judge", "turns"), "unknown judge 'turns'. Did you mean turn?"),
+        (("--probes", "--judge", " , "), "--judge names nobody."),
+        (("--probes", "--judge", "turn", "--language", "fr"), "unknown language 'fr'."),
+        (("--probes", "--judge", "turn", "--knowledge", "."), "--knowledge goes with --cases"),
+    ],
+)
+def test_what_is_to_mend_is_one_line(command: Any, arguments: tuple[str, ...], message: str) -> None:
+    """Exit code 2, and nothing is stored."""
+    done = command("calibrate", *arguments)
+
+    assert done.code == 2
+    assert message in done.err.splitlines()[-1]
+    assert not Path("calibrations").exists()

@@ -1,0 +1,157 @@
+"""`--check FILE`: a run says first whether its judges still grade as when they were calibrated."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from simulator.commands.app import main
+from simulator.store import find_run, read_run
+from simulator.types import Results
+from tests.labelled import labelled, written
+from tests.servers.faults import Reply
+from tests.servers.openai import OpenAIServer, play, serve
+
+RUN = ("--persona", "calm", "--limit", "1", "--turns", "1", "--judges", "groundedness")
+CALIBRATE = (
+    "calibrate", "labels.jsonl", "--judge", "groundedness", "--judges", "groundedness",
+    "--label", "faithfulness",
+)  # fmt: skip
+CHECK = ("--check", "labels.jsonl")
+
+
+class Done(NamedTuple):
+    """What a command left: exit code, standard output and error."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """Standard output, which is one JSON object and nothing else."""
+        return json.loads(self.out)
+
+    @property
+    def run(self) -> Results:
+        """The newest run."""
+        return read_run(find_run("latest", Path("runs")))
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> Any:
+    """Runs the command line here, beside a label file."""
+    written(Path("labels.jsonl"), labelled())
+
+    def run(*arguments: str) -> Done:
+        code = main(arguments)
+        return Done(code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
+    """The fake endpoint, configured for every role."""
+    with serve() as started:
+        monkeypatch.setenv("OPENAI_BASE_URL", started.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+        yield started
+
+
+def grading(grade: int) -> Any:
+    """A model that gives every answer this grade, and one less where a lamp is spoken of."""
+
+    def reply(request: dict[str, Any]) -> str:
+        told = play(request)
+        if '"score"' not in told and '"grade"' not in told:
+            return told
+        own = grade - ("lamp" in str(request["messages"]))
+        return json.dumps(
+            {key: own if isinstance(value, int) else value for key, value in json.loads(told).items()}
+        )
+
+    return reply
+
+
+def test_offline_a_stand_in_has_not_drifted(command: Any) -> None:
+    """A line before the run, a note in the report, the figures in the JSON and in the run file."""
+    command(*CALIBRATE)
+    done = command(*RUN, *CHECK, "--json")
+
+    assert done.code == 0
+    [drift] = done.json["drift"]
+    assert (drift["judge"], drift["n"], drift["shift"], drift["drifted"]) == ("groundedness", 36, 0, False)
+    assert done.run.notes == {"drift": [drift]}
+    first, told, *_ = [line for line in done.err.splitlines() if "--check" in line or "Drift" in line]
+    assert first.startswith("--check: first of all, 36 frozen answers are graded again")
+    assert told == (
+        "Drift check: groundedness has not drifted: +0 [+0, +0] points of 100 on 36 answers,"
+        " 100 % graded the same."
+    )
+    assert "採点のずれを確かめました。" in done.err
+    assert done.json["judges"]["groundedness"]["calibration"].startswith("人との一致 AUROC ")
+
+
+def test_a_milder_model_raises_the_alarm(command: Any, server: OpenAIServer) -> None:
+    """On stderr, among the notes, beside the mean; its calls are part of what the run cost."""
+    server.reply = grading(3)
+    command(*CALIBRATE)
+    server.reply = grading(4)
+    done = command(*RUN, *CHECK, "--json")
+    page = Path(done.json["store"]).with_name("report.html").read_text(encoding="utf-8")
+
+    assert done.json["drift"][0]["drifted"] is True
+    assert "Drift check: groundedness has DRIFTED since it was calibrated: +25" in done.err
+    assert "採点が較正時からずれています。「裏づけ」で" in page
+    assert (
+        done.json["judges"]["groundedness"]["warnings"][-1] == "採点が較正時からずれています（+25 点、36件）"
+    )
+    assert done.json["calls"]["judge"] == 37
+
+
+def test_a_resumed_run_does_not_check_twice(command: Any, server: OpenAIServer) -> None:
+    """What was found at first stands; a check that was cut off is made again."""
+    server.reply = grading(3)
+    command(*CALIBRATE)
+    server.counts.clear()
+    server.reply = lambda request: grading(3)(request) if server.counts["chat"] <= 10 else Reply(status=401)
+    cut_off = command(*RUN, *CHECK, "--calls", "1")
+    assert (cut_off.code, cut_off.run.notes, cut_off.run.run.status) == (3, {}, "stopped")
+
+    server.counts.clear()
+    server.reply = lambda request: grading(3)(request) if server.counts["chat"] <= 36 else Reply(status=401)
+    checked = command("--resume", "latest")
+    assert (checked.code, list(checked.run.notes)) == (3, ["drift"])
+
+    server.counts.clear()
+    server.reply = grading(3)
+    done = command("--resume", "latest", "--json")
+    assert done.code == 0
+    assert "--check" not in done.err
+    assert server.counts["chat"] < 10
+    assert done.json["drift"][0]["n"] == 36
+
+
+def test_a_dry_run_announces_it(command: Any, server: OpenAIServer) -> None:
+    """It costs calls; nothing is started."""
+    server.reply = grading(3)
+    command(*CALIBRATE)
+    asked = len(server.requests)
+    done = command(*RUN, *CHECK, "--dry-run")
+
+    assert done.code == 0
+    assert "36 frozen answers are graded again, past the cache, by groundedness" in done.err
+    assert len(server.requests) == asked
+    assert not Path("runs").exists()
+
+
+def test_a_run_without_a_calibration_does_not_start(command: Any) -> None:
+    """One line that says what to do first; no run is left behind."""
+    done = command(*RUN, *CHECK)
+
+    assert done.code == 2
+    assert "none of the judges groundedness was calibrated with it" in done.err
+    assert not Path("runs").exists()

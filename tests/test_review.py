@@ -1,0 +1,252 @@
+"""`review RUN`: people's blind grades, from the command line."""
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from simulator.calibration.labels import exhibit_of, read_labels
+from simulator.commands.app import main
+from simulator.store import find_run, read_run
+from simulator.types import Results
+
+HELD = (
+    "--offline", "--persona", "calm", "--persona", "angry", "--limit", "14", "--turns", "3",
+    "--judges", "turn", "--target", "50",
+)  # fmt: skip
+
+
+class Done(NamedTuple):
+    """Exit code and what was printed."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
+    """Runs a command in this process, beside a finished run."""
+    main(HELD)
+    capsys.readouterr()
+
+    def command(*arguments: str) -> Done:
+        code = main(arguments)
+        return Done(code, *capsys.readouterr())
+
+    return command
+
+
+def now() -> Results:
+    """The newest run."""
+    return read_run(find_run("latest", Path("runs")))
+
+
+def graded(shift: int = 0, *more: tuple[object, ...]) -> list[tuple[object, ...]]:
+    """A grade for every turn: the judge's own and `shift`, within the scale; then `more` rows."""
+    grades = [
+        (s.conversation, s.turn, "佐藤", min(5, max(1, round(5 * s.value) + shift)), "")
+        for s in now().scores
+        if s.value is not None
+    ]
+    return [*grades, *more]
+
+
+def written(rows: list[tuple[object, ...]], name: str = "grades.csv", encoding: str = "utf-8") -> str:
+    """The rows as a table."""
+    with Path(name).open("w", encoding=encoding, newline="") as file:
+        csv.writer(file).writerows([("conversation", "turn", "reviewer", "grade", "comment"), *rows])
+    return name
+
+
+def test_grades_are_read_compared_and_correct_the_score(run: Any) -> None:
+    """From a table as Excel saves it; in words first, then the figures, then the score."""
+    done = run("review", "latest", "--from", written(graded(-1), encoding="cp932"))
+    n = len(now().verdicts)
+    said = done.out
+
+    assert (done.code, done.err) == (0, "")
+    assert n >= 50
+    assert f"新しい採点 {n} 件、登録済み 0 件" in said
+    assert said.index("一致") < said.index("1点差以内 100%") < said.index("κ") < said.index("AUROC")
+    assert "自動のほうが甘い" in said
+    assert f"人の採点 {n} 件による補正" in said
+    assert "補正後" in Path(next(Path("runs").iterdir()), "report.html").read_text(encoding="utf-8")
+
+
+def test_reading_twice_adds_nothing(run: Any) -> None:
+    """The same grades are known; a changed one is added and counts."""
+    file = written(graded())
+    first = json.loads(run("review", "latest", "--from", file, "--json").out)
+    again = json.loads(run("review", "latest", "--from", file, "--json").out)
+    before = now()
+    changed = graded()
+    changed[0] = (*changed[0][:3], 3 if changed[0][3] != 3 else 4, "もう一度読みました")
+    third = json.loads(run("review", "latest", "--from", written(changed), "--json").out)
+
+    assert first["read"] == {"new": first["labels"], "known": 0, "empty": 0, "skipped": 0}
+    assert again["read"] == {"new": 0, "known": first["labels"], "empty": 0, "skipped": 0}
+    assert again["corrected"] == first["corrected"]
+    assert third["read"]["new"] == 1
+    assert len(now().verdicts) == len(before.verdicts)
+    assert (now().scores, now().conversations) == (before.scores, before.conversations)
+
+
+def test_rows_that_cannot_be_used_are_named_and_skipped(run: Any) -> None:
+    """By line, with a count; the others are stored. `--strict` stores nothing and stops with 2."""
+    talk = now().conversations[0].id
+    bad: list[tuple[object, ...]] = [
+        ("nobody#0", 1, "佐藤", 3, ""), (talk, 9, "佐藤", 3, ""), (talk, 1, "鈴木", 6, ""),
+        (talk, 1, "佐藤", 2, ""), (talk, 1, "田中", "", ""),
+    ]  # fmt: skip
+    good = len(graded())
+    first = next(line for line, row in enumerate(graded(), 2) if row[:2] == (talk, 1))
+    file = written(graded(0, *bad))
+    strict = run("review", "latest", "--from", file, "--strict")
+    assert (strict.code, strict.out, now().verdicts) == (2, "", ())
+    assert "skipped" not in strict.err
+    assert strict.err.splitlines()[-1].startswith("error: grades.csv: 4 rows cannot be used, so nothing was")
+
+    done = run("review", "latest", "--from", file)
+    assert done.code == 0
+    assert done.err.splitlines() == [
+        f"grades.csv, line {good + 2}: no conversation 'nobody#0' in this run; skipped.",
+        f"grades.csv, line {good + 3}: conversation '{talk}' has no turn 9; skipped.",
+        f"grades.csv, line {good + 4}: grade '6' is not between 1 and 5; skipped.",
+        f"grades.csv, line {good + 5}: a second grade by '佐藤' for the same turn; the first is on"
+        f" line {first}; skipped.",
+    ]
+    assert "使えなかった行が 4 行" in done.out
+    assert "採点されていない行が 1 行" in done.out
+    assert len(now().verdicts) == good
+
+
+def test_a_file_of_another_run_is_refused(run: Any) -> None:
+    """Nothing of it fits: one line, exit code 2, nothing stored."""
+    done = run("review", "latest", "--from", written([("other#0", 1, "A", 3, "")]))
+
+    assert (done.code, done.out) == (2, "")
+    assert done.err.endswith("error: grades.csv: 1 row cannot be used, so nothing was stored."
+                             " Is it a file of another run?\n")  # fmt: skip
+    assert now().verdicts == ()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("none", "--from", "x.csv"), "no run 'none'"),
+        (("latest", "--from", "x.csv"), "x.csv: no such file"),
+        (("latest", "--from", "x.pdf"), "'.pdf' is not a known kind of data file"),
+        (("latest", "--from", "rows.csv"), "no columns conversation, turn and grade"),
+        (("latest", "--export", "labels.jsonl"), "nobody has graded a turn"),
+        (("latest", "--form", "x.csv"), "No such option: --form"),
+    ],
+)
+def test_what_is_to_mend_is_one_line(run: Any, arguments: tuple[str, ...], said: str) -> None:
+    """Exit code 2, and nothing is written."""
+    Path("rows.csv").write_text("question,answer\na,b\n", encoding="utf-8")
+    done = run("review", *arguments)
+
+    assert done.code == 2
+    assert done.err.splitlines()[-1].startswith("error: ")
+    assert said in done.err
+    assert not Path("labels.jsonl").exists()
+
+
+def test_without_a_file_what_is_known_is_compared(run: Any) -> None:
+    """Before anyone has graded there is nothing to compare, and that is no error."""
+    empty = run("review")
+    assert (empty.code, empty.err) == (0, "")
+    assert "比べられる採点が、まだありません。" in empty.out
+    assert json.loads(run("review", "--json").out)["agreement"] is None
+
+    run("review", "latest", "--from", written(graded()))
+    assert json.loads(run("review", "--json").out)["read"] is None
+    assert "よく一致しています" in run("review").out
+
+
+def test_two_reviewers_and_what_the_judge_missed(run: Any) -> None:
+    """How people agree with each other, and turns that were not red although people gave 2 or less."""
+    good = next(s for s in now().scores if (s.value or 0) >= 0.8)
+    rows: list[tuple[object, ...]] = [
+        (*row[:3], 1, "料金が逆です") if row[:2] == (good.conversation, good.turn) else row
+        for row in graded()
+    ]
+    second: list[tuple[object, ...]] = [
+        (talk, turn, "鈴木", grade, "") for talk, turn, _, grade, _ in rows[:5]
+    ]
+    file = written(rows + second)
+    shown = json.loads(run("review", "latest", "--from", file, "--json").out)["agreement"]
+    said = run("review").out
+
+    assert shown["reviewers"] == {"佐藤": len(rows), "鈴木": 5}
+    assert shown["between_reviewers"]["turns"] == 5
+    assert [(t["conversation"], t["turn"], t["human"]) for t in shown["missed"]["turns"]] == [
+        (good.conversation, good.turn, 1)
+    ]
+    assert "見逃したターン" in said
+    assert "料金が逆です" in said
+    assert "人どうし" in said
+
+
+def test_labels_go_to_calibrate_and_come_back(run: Any) -> None:
+    """Each labelled answer is what the judge had before it, and reading them again adds nothing."""
+    run("review", "latest", "--from", written(graded(-1)))
+    done = run("review", "latest", "--export", "labels.jsonl")
+    labels = read_labels("labels.jsonl")
+    turns = {(talk.id, turn.index): (talk, turn) for talk in now().conversations for turn in talk.turns}
+
+    assert done.code == 0
+    assert "calibrate labels.jsonl --judge turn --label human" in done.err
+    assert len(labels.rows) == len(now().verdicts)
+    for row in labels.rows:
+        conversation, _, index = row.case.id.rpartition("/")
+        talk, turn = turns[conversation, int(index)]
+        shown = exhibit_of(row)
+        assert (shown.turn.user, shown.turn.answer.text) == (turn.user, turn.answer.text)
+        assert [p.text for p in shown.turn.answer.passages] == [p.text for p in turn.answer.passages]
+        assert shown.references == talk.case.references_at(turn.index)
+        assert row.annotators == {"human": ("佐藤",)}
+    again = json.loads(run("review", "latest", "--from", "labels.jsonl", "--json").out)
+    assert again["read"] == {"new": 0, "known": len(labels.rows), "empty": 0, "skipped": 0}
+    assert run("calibrate", "labels.jsonl", "--judge", "turn", "--label", "human", "--offline").code == 0
+
+
+def test_the_target_is_held_against_the_corrected_score(run: Any) -> None:
+    """People who give everything 1 stop a run that passed."""
+    assert run("report", "latest", "--target", "30").code == 0
+    run("review", "latest", "--from", written([(*row[:3], 1, "") for row in graded()]))
+    done = run("report", "latest", "--target", "30", "--json")
+    shown = json.loads(done.out)
+
+    assert done.code == 1
+    assert shown["passed"] is False
+    assert shown["corrected"]["score"] == pytest.approx(0.2)
+    assert "below the target 0.30" in shown["reasons"][0]
+    assert "補正後 20" in done.err
+
+
+def test_english_runs_are_reviewed_in_english(capsys: pytest.CaptureFixture[str]) -> None:
+    """In the language of the questions."""
+    main(("--offline", "--language", "en", "--limit", "2", "--turns", "1", "--judges", "turn"))
+    capsys.readouterr()
+    assert main(("review", "latest", "--from", written(graded(-1)))) == 0
+    said = capsys.readouterr().out
+
+    assert "People and the judge" in said
+    assert "more lenient" in said
+    assert "A correction takes 50" in said
+
+
+def test_hostile_texts_are_shown_as_text(run: Any) -> None:
+    """Names and comments cannot move or colour a terminal, nor become markup."""
+    evil = "\x1b[2J[bold red]x[/] \u202eabc"
+    rows = [(*row[:2], evil, 1, evil) for row in graded()]
+    done = run("review", "latest", "--from", written(rows))
+
+    assert done.code == 0
+    assert not {"\x1b", "\u202e"} & set(done.out)
+    assert "[bold red]x[/]" in done.out

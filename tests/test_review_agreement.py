@@ -1,0 +1,125 @@
+"""People's blind grades beside the judge's, worked out by hand."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simulator.analysis.agreement import auroc, quadratic_kappa
+from simulator.analysis.review import Review, agreement, as_json, weighted_auroc, weighted_kappa
+from simulator.analysis.summary import summarise
+from simulator.types import RedRules, Results
+from tests.graded_blind import JUDGE, graded, verdict
+from tests.rehearsed import JUDGES
+
+
+def review(results: Results) -> Review | None:
+    """The review of a run with the usual rules."""
+    return agreement(results, summarise(results, rules=RedRules(), judges=JUDGES, seed=42))
+
+
+def with_verdicts(results: Results, *more: Any) -> Results:
+    """The run with further verdicts."""
+    return results.model_copy(update={"verdicts": (*results.verdicts, *more)})
+
+
+def test_the_figures_by_hand() -> None:
+    """Two conversations graded 5, 4, 2 by the judge; people give 5, 2, 2 and 3, 4, 5."""
+    found = review(graded(lambda talk, turn: ((5, 2, 2), (3, 4, 5))[talk][turn - 1] if talk < 2 else None))
+
+    assert found
+    assert (found.turns, found.grades, found.reviewers, found.weighted) == (6, 6, {"A": 6}, False)
+    assert found.within_one == pytest.approx(3 / 6)
+    assert found.same_side == pytest.approx(3 / 6)
+    assert found.difference == pytest.approx((22 - 21) / 6 / 5)
+    assert found.kappa == pytest.approx(quadratic_kappa([5, 4, 2, 5, 4, 2], [5, 2, 2, 3, 4, 5]))
+    assert found.auroc == auroc([5, 4, 2, 5, 4, 2], [True, False, False, False, True, True])
+    assert [(turn.turn, turn.human, turn.judge) for turn in found.missed] == [(2, 2, 4)]
+    assert [(turn.turn, turn.human, turn.judge) for turn in found.overcalled] == [(3, 5, 2)]
+    assert found.between is None
+
+
+def test_sampling_rates_weigh_the_turns() -> None:
+    """A turn of which one in ten was sampled stands for ten; without all rates none count."""
+    base = graded(lambda *_: None)
+    talk = base.conversations[0].id
+    rated = with_verdicts(
+        base,
+        verdict(talk, 1, 1, sampled=0.1),
+        verdict(talk, 2, 4, sampled=0.1),
+        verdict(talk, 3, 2, sampled=1),
+    )
+    found, plain = review(rated), review(with_verdicts(rated, verdict(base.conversations[1].id, 1, 5)))
+
+    assert found
+    assert plain
+    assert found.weighted
+    assert found.missed_in_run == pytest.approx(10)
+    assert found.within_one == pytest.approx(11 / 21)
+    assert not plain.weighted
+    assert plain.within_one == pytest.approx(3 / 4)
+
+
+def test_weights_are_copies_of_rows() -> None:
+    """Kappa and AUROC with whole weights are those of the rows written out as often."""
+    random_ = np.random.default_rng(1)
+    for _ in range(20):
+        one, other = random_.integers(1, 6, 12).astype(float), random_.integers(1, 6, 12).astype(float)
+        times = random_.integers(1, 4, 12)
+        good = other >= 3
+        twice = [np.repeat(values, times) for values in (one, other, good)]
+
+        assert weighted_kappa(one, other, times.astype(float)) == pytest.approx(
+            quadratic_kappa(twice[0], twice[1])
+        )
+        expected = auroc(list(twice[0]), list(twice[2]))
+        assert weighted_auroc(one, good, times.astype(float)) == pytest.approx(expected)
+
+
+def test_two_reviewers_are_averaged_and_compared() -> None:
+    """The mean of both is held against the judge; how they agree is told apart."""
+    results = graded(lambda talk, turn: JUDGE[turn] if talk < 2 else None)
+    second = [v.model_copy(update={"reviewer": "B", "grade": 3.0}) for v in results.verdicts[:3]]
+    found = review(with_verdicts(results, *second))
+
+    assert found
+    assert found.reviewers == {"A": 6, "B": 3}
+    assert found.between
+    assert found.between.turns == 3
+    assert found.between.within_one == pytest.approx(2 / 3)
+    assert found.between.kappa == pytest.approx(quadratic_kappa([5, 4, 2], [3, 3, 3]))
+    assert found.difference == pytest.approx((1 + 0.5 - 0.5) / 6 / 5)
+
+
+def test_review_verdicts_and_ungraded_turns_have_no_say() -> None:
+    """Only blind grades of turns that the judge has graded."""
+    base = graded(lambda *_: None)
+    talk = base.conversations[0].id
+    ungraded = base.model_copy(update={"scores": ()})
+
+    assert review(base) is None
+    assert review(with_verdicts(base, verdict(talk, 1, 1, source="review"))) is None
+    assert review(with_verdicts(ungraded, verdict(talk, 1, 1))) is None
+    assert as_json(None) is None
+
+
+def test_grades_that_do_not_vary_have_no_strength_of_agreement() -> None:
+    """One turn graded alike by both: no kappa and no AUROC, and no division by zero."""
+    base = graded(lambda *_: None)
+    found = review(with_verdicts(base, verdict(base.conversations[0].id, 1, 5)))
+
+    assert found
+    assert (found.kappa, found.auroc, found.within_one, found.missed) == (None, None, 1, ())
+
+
+def test_json_has_every_figure() -> None:
+    """Rounded, with the places of what was missed."""
+    shown = as_json(review(graded(lambda talk, turn: 1 if (talk, turn) == (0, 1) else JUDGE[turn])))
+
+    assert shown
+    assert list(shown) == [
+        "turns", "grades", "reviewers", "weighted", "within_one", "same_side", "kappa", "auroc", "difference",
+        "missed", "overcalled", "between_reviewers",
+    ]  # fmt: skip
+    assert shown["missed"]["n"] == 1
+    assert list(shown["missed"]["turns"][0]) == ["conversation", "turn", "human", "judge", "comment"]

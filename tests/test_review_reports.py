@@ -1,0 +1,141 @@
+"""How reports show a score that people's grades corrected, or could correct."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from simulator.analysis.corrected import Corrected
+from simulator.analysis.figures import Summary
+from simulator.analysis.gate import decide
+from simulator.analysis.summary import summarise
+from simulator.reports.console import paint
+from simulator.reports.html import render
+from simulator.reports.notes import corrected_line, notes, verdict
+from simulator.reports.words import Words
+from simulator.types import Language, RedRules, Results
+from tests.graded_blind import JUDGE, graded
+from tests.rehearsed import JUDGES
+
+HELD = graded(lambda talk, turn: JUDGE[turn] - 1 + (talk % 4 == 1) if talk % 2 else None)
+
+
+def summary(results: Results = HELD) -> Summary:
+    """The summary of a run."""
+    return summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
+
+
+def corrected(score: float = 0.82, low: float = 0.78, high: float = 0.86) -> Summary:
+    """A summary with these figures."""
+    bias = {"red": -0.04, "not_red": 0.09}
+    known = Corrected(score=score, interval=(low, high), n=60, bias=bias, power=1)
+    return summary().model_copy(update={"score": 0.87, "corrected": known})
+
+
+@pytest.mark.parametrize(
+    ("language", "line"),
+    [("ja", "自動 87 → 補正後 82（78〜86）"), ("en", "automatic 87, corrected 82 (78–86)")],
+)
+def test_both_scores_stand_side_by_side(language: Language, line: str) -> None:
+    """In one line; nothing where nothing was corrected."""
+    assert corrected_line(corrected(), None, Words(language)) == line
+    assert corrected_line(summary(graded(lambda *_: None)), None, Words(language)) == ""
+
+
+@pytest.mark.parametrize(
+    ("language", "by", "open_"),
+    [
+        ("ja", "人の採点 60 件による補正", "目標 80 に届いたとは、まだ言い切れません"),
+        ("en", "by 60 human grades", "Target 80: not settled yet"),
+    ],
+)
+def test_console_and_page_show_it(language: Language, by: str, open_: str) -> None:
+    """The line, by how many grades, what the gate says of it, and in which way the judge was off."""
+    figures = corrected()
+    gate = decide(figures, 0.8, 1.0)
+    out = io.StringIO()
+    paint(figures, gate, HELD, language, Console(width=400, file=out))
+    page = render(HELD, figures, gate, language)
+
+    for shown in (out.getvalue(), page):
+        assert corrected_line(figures, 0.8, Words(language)) in shown
+        assert by in shown
+        assert open_ in shown
+        assert notes(figures, gate, Words(language))[-1].text in shown
+    assert "<title>82 ·" in page
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        (0.75, "Target 75 reached"),
+        (0.8, "Target 80: not settled yet"),
+        (0.9, "Target 90 missed by 8"),
+        (None, "No target was set"),
+    ],
+)
+def test_the_verdict_is_that_of_the_corrected_score(target: float | None, said: str) -> None:
+    """Also where the automatic score alone would have been enough, and how far it is off."""
+    figures = corrected()
+
+    assert verdict(decide(figures, target, 1.0), figures.score, Words("en")) == said
+
+
+def test_notes_say_in_which_way_the_judge_was_off() -> None:
+    """By stratum, and what the gate found as an alarm before it."""
+    said = [note.text for note in notes(corrected(), decide(corrected(), 0.9, 1.0), Words("en"))]
+    ja = [note.text for note in notes(corrected(), decide(corrected(), 0.8, 1.0), Words("ja"))]
+
+    assert said[0] == (
+        "Corrected by human grades, the score is 82; even the upper end of its 95 % interval, 86, is below"
+        " the target 90."
+    )
+    assert (
+        "On the 60 turns that people graded, the judge is 4 points stricter than people on red turns,"
+        " 9 points more lenient than people on the others; the corrected score leaves that out."
+    ) in said
+    assert ja[0].startswith(
+        "人の採点で補正したスコアは 82、95% 信頼区間は 78〜86 で、目標 80 をまたいでいます。"
+    )
+    assert any(
+        "要確認のターンで人より 4 点辛め、そのほかのターンで人より 9 点甘めです" in note for note in ja
+    )
+
+    same = corrected().model_copy(
+        update={"corrected": Corrected(score=0.8, interval=(0.7, 0.9), n=60, bias={"red": 0.001}, power=1)}
+    )
+    assert any(
+        "要確認のターンで人とほぼ同じです" in note.text
+        for note in notes(same, decide(same, None, 1.0), Words("ja"))
+    )
+
+
+@pytest.mark.parametrize(
+    ("results", "ja", "en"),
+    [
+        (graded(lambda talk, _: 4 if talk < 4 else None), "あと 38 件で", "With 38 more"),
+        (
+            graded(lambda _, turn: 4 if turn < 3 else None),
+            "要確認のターンの採点があと 2 件",
+            "2 more on red turns",
+        ),
+        (graded(lambda *_: 4, conversations=5), "採点できるのは 15 ターン", "this run has 15 to grade"),
+    ],
+)
+def test_too_few_labels_say_how_many_more(results: Results, ja: str, en: str) -> None:
+    """In all, of one kind, or that the run is too short for it."""
+    figures = summary(results)
+    gate = decide(figures, None, 1.0)
+
+    assert figures.corrected is None
+    for language, said in (("ja", ja), ("en", en)):
+        assert any(said in note.text for note in notes(figures, gate, Words(language)))  # type: ignore[arg-type]
+
+
+def test_nobodys_grades_leave_no_note() -> None:
+    """A run without labels is painted as before."""
+    figures = summary(graded(lambda *_: None))
+
+    assert not any(
+        "人の採点" in note.text for note in notes(figures, decide(figures, None, 1.0), Words("ja"))
+    )

@@ -1,0 +1,179 @@
+"""Files of blind grades, as people have them."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.errors import CaseFileError
+from simulator.review.export import as_lines, labelled_answers
+from simulator.review.sources import Entry, label_file
+from simulator.review.taking import take
+from simulator.types import HumanVerdict
+from tests.graded_blind import JUDGE, graded, verdict
+
+
+def entries(name: str, text: str | bytes) -> list[Entry]:
+    """What a file of this content gives."""
+    path = Path(name)
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return list(label_file(path)())
+
+
+def said(found: list[Entry]) -> list[dict[str, Any]]:
+    """The verdicts, without what they all have in common."""
+    plain = [v.model_dump(exclude_defaults=True, exclude={"given", "source"}) for _, v, _ in found if v]
+    assert all(v.given and v.source == "blind" for _, v, _ in found if v)
+    return plain
+
+
+ROWS = "conversation,turn,reviewer,grade,comment\nangry/a#0,1,Sato,4,fine\nangry/a#0,2,,2.5,\n"
+EXPECTED = [
+    {"conversation": "angry/a#0", "turn": 1, "reviewer": "Sato", "grade": 4, "comment": "fine"},
+    {"conversation": "angry/a#0", "turn": 2, "grade": 2.5},
+]
+
+
+def test_a_table_has_a_grade_in_each_row() -> None:
+    """CSV and TSV, packed or not, and the same as objects."""
+    objects = [dict(zip(ROWS.split("\n")[0].split(","), ("angry/a#0", 1, "Sato", 4, "fine"), strict=True))]
+    lines = "\n".join(json.dumps(row) for row in objects)
+
+    assert said(entries("g.csv", ROWS)) == EXPECTED
+    assert said(entries("g.tsv", ROWS.replace(",", "\t"))) == EXPECTED
+    assert said(entries("g.csv.gz", gzip.compress(ROWS.encode()))) == EXPECTED
+    assert said(entries("g.jsonl", lines)) == EXPECTED[:1]
+    assert said(entries("g.jsonl.gz", gzip.compress(lines.encode()))) == EXPECTED[:1]
+
+
+def test_japanese_headers_and_shift_jis() -> None:
+    """As Excel saves it, with full-width digits and the share that was sampled."""
+    text = "会話,ターン,採点者,評価,コメント,抽出率\r\nangry/料金#0,２,佐藤,４,数字が違う,0.5\r\n"
+
+    for encoding in ("cp932", "utf-8-sig", "utf-16"):
+        assert said(entries("g.csv", text.encode(encoding))) == [
+            {
+                "conversation": "angry/料金#0", "turn": 2, "reviewer": "佐藤", "grade": 4,
+                "comment": "数字が違う", "sampled": 0.5,
+            }
+        ]  # fmt: skip
+
+
+def test_labelled_answers_have_a_grade_for_each_annotator() -> None:
+    """The id names the turn; without names people are numbered."""
+    row = {"id": "angry/a/b#0/3", "labels": {"human": [4, None, 2]}, "scale": {"human": "1-5"}}
+    named = row | {
+        "annotators": {"human": ["A", "B", "C"]},
+        "meta": {"comments": ["", "", "no"], "sampled": 1},
+    }
+    place = {"conversation": "angry/a/b#0", "turn": 3}
+
+    assert said(entries("g.jsonl", json.dumps(row))) == [
+        place | {"reviewer": "1", "grade": 4}, place | {"reviewer": "3", "grade": 2},
+    ]  # fmt: skip
+    assert said(entries("g.jsonl", json.dumps(named))) == [
+        place | {"reviewer": "A", "grade": 4, "sampled": 1},
+        place | {"reviewer": "C", "grade": 2, "comment": "no", "sampled": 1},
+    ]
+    assert said(entries("g.jsonl", json.dumps({"id": "a#0/1", "labels": {"overall": 5}}))) == [
+        {"conversation": "a#0", "turn": 1, "grade": 5}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        ({"grade": 0}, "grade '0' is not between 1 and 5"),
+        ({"grade": "5.1"}, "grade '5.1' is not between 1 and 5"),
+        ({"grade": "good"}, "grade 'good' is not between 1 and 5"),
+        ({"grade": True}, "grade 'True' is not between 1 and 5"),
+        ({"grade": "nan"}, "grade 'nan' is not between 1 and 5"),
+        ({"turn": "one"}, "turn 'one' is no whole number"),
+        ({"turn": 1.5}, "turn '1.5' is no whole number"),
+        ({"sampled": 0}, "sampled '0' is not between 0 and 1"),
+        ({"id": "alone", "labels": {"human": 4}}, "id 'alone' is not <conversation>/<turn>"),
+        ({"id": "a/1", "labels": {"human": 4}, "scale": {"human": "1-4"}}, "its scale is '1-4'"),
+        ({"id": "a/1", "labels": {"one": 4, "two": 3}}, "labels has no 'human' among 'one', 'two'"),
+    ],
+)
+def test_what_cannot_be_used_is_named(row: dict[str, Any], why: str) -> None:
+    """With its line; the rows around it are read."""
+    good = {"conversation": "a", "turn": 1, "grade": 4}
+    text = "\n".join(map(json.dumps, (good, good | row, good | {"turn": 2})))
+    found = entries("g.jsonl", text)
+
+    assert [entry.place for entry in found] == ["line 1", "line 2", "line 3"]
+    assert [bool(entry.verdict) for entry in found] == [True, False, True]
+    assert found[1].fault.startswith(why)
+
+
+def test_a_row_that_nobody_graded_is_no_fault() -> None:
+    """It is counted, as a worksheet is filled in bit by bit."""
+    found = entries("g.csv", ROWS + "angry/a#0,3,Sato,,\n")
+
+    assert found[-1] == Entry("line 4")
+
+
+@pytest.mark.parametrize("text", ["question,answer\na,b\n", "conversation,turn,points\na,1,4\n"])
+def test_other_columns_are_named(text: str) -> None:
+    """With those there are, and those there should be."""
+    with pytest.raises(CaseFileError, match=r"g\.csv, line 2: no columns conversation, turn and grade"):
+        entries("g.csv", text)
+
+
+def test_only_what_fits_the_run_is_taken() -> None:
+    """Unknown conversations and turns and second grades are faults; another reviewer's grade is none."""
+    run = graded(lambda *_: None)
+    talk = run.conversations[0].id
+    given = [
+        Entry("line 2", verdict(talk, 1, 4)), Entry("line 3", verdict("nobody#0", 1, 4)),
+        Entry("line 4", verdict(talk, 4, 4)), Entry("line 5", verdict(talk, 1, 2)),
+        Entry("line 6", verdict(talk, 1, 3, reviewer="B")), Entry("line 7"), Entry("line 8", fault="why"),
+    ]  # fmt: skip
+    taken = take(given, run)
+
+    assert [(v.reviewer, v.grade) for v in taken.verdicts] == [("A", 4), ("B", 3)]
+    assert taken.empty == 1
+    assert [(fault.place, fault.why) for fault in taken.faults] == [
+        ("line 3", "no conversation 'nobody#0' in this run"),
+        ("line 4", f"conversation '{talk}' has no turn 4"),
+        ("line 5", "a second grade by 'A' for the same turn; the first is on line 2"),
+        ("line 8", "why"),
+    ]
+
+
+def test_what_is_exported_is_read_back_as_it_was() -> None:
+    """Every grade, name, comment and sampling rate."""
+    run = graded(lambda talk, turn: JUDGE[turn] - 0.5 if talk < 3 else None, sampled=0.25, stratum="red")
+    second = [
+        v.model_copy(update={"reviewer": "B", "grade": 1.0, "comment": "誤り\n二行"})
+        for v in run.verdicts[:2]
+    ]
+    run = run.model_copy(update={"verdicts": (*run.verdicts, *second)})
+    back = [e.verdict for e in entries("labels.jsonl", as_lines(run))]
+
+    def key(v: HumanVerdict | None) -> tuple[str, int, str]:
+        assert v
+        return v.conversation, v.turn, v.reviewer
+
+    assert len(back) == 11
+    assert all(
+        before.says_the_same(after)
+        for before, after in zip(sorted(run.verdicts, key=key), sorted(back, key=key), strict=True)
+        if after
+    )
+
+
+def test_an_exported_turn_has_what_was_said_before_it() -> None:
+    """Earlier turns become history; a single acceptable answer is a text."""
+    run = graded(lambda talk, turn: 4 if (talk, turn) == (0, 3) else None)
+    (row,) = labelled_answers(run)
+    talk = run.conversations[0]
+
+    assert [line["content"] for line in row["history"]] == [
+        text for turn in talk.turns[:2] for text in (turn.user, turn.answer.text)
+    ]
+    assert (row["id"], row["question"]) == (f"{talk.id}/3", talk.turns[2].user)
+    assert row["context_ids"] == [passage.id for passage in talk.turns[2].answer.passages]
