@@ -5,7 +5,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
@@ -15,7 +15,12 @@ from simulator.types import Language, RedRules
 FILE = "rehearsal.toml"
 PREFIX = "REHEARSAL_"
 # These say how to start or to show a run, not what the run is; they are not stored in it.
-NOT_OF_THE_RUN = frozenset({"resume", "dry_run", "to", "json_output", "runs"})
+NOT_OF_THE_RUN = frozenset({
+    "resume", "dry_run", "to", "json_output", "runs", "sheet", "worksheet", "new_sheet", "folder",
+    "csv_encoding",
+})  # fmt: skip
+CheckFormat = Literal["text", "json"]
+CHECK_FORMATS: tuple[CheckFormat, ...] = get_args(CheckFormat)
 
 Names = tuple[str, ...]
 Positive = Annotated[int, Field(ge=1)]
@@ -73,10 +78,10 @@ class Settings(BaseModel):
     guidelines: str | None = Field(
         None, description="Your desk's rules of behaviour (text or TOML) for the judges."
     )
-    check: str | None = Field(
-        None,
+    check: Names = Field(
+        (),
         description="Before the run, whether a judge still grades as when it was calibrated: its "
-        "calibration or label file.",
+        "calibration or label file. `json`: check columns of a sheet as the judge's own JSON.",
     )
     offline: bool = Field(False, description="No model at all: lexical stand-ins play every role.")
     language: Literal["ja", "en", "all"] | None = Field(
@@ -131,7 +136,17 @@ class Settings(BaseModel):
     greeting: dict[Language, str] | None = Field(
         None, description="The desk's first line per language (table [greeting])."
     )
-    to: Names = Field((), description="Reports beside report.html: json.")
+    to: Names = Field(
+        (),
+        description="Reports beside report.html: sheets, xlsx, json, csv, junit, markdown, your.py:function.",
+    )
+    sheet: str | None = Field(None, description="The Google Sheet of --to sheets: its key or address.")
+    worksheet: str | None = Field(None, description="Name after the worksheets' own, to share one sheet.")
+    new_sheet: str | None = Field(None, description="Make a Google Sheet of this title.")
+    folder: str | None = Field(None, description="Folder of a shared drive for --new-sheet.")
+    csv_encoding: Literal["utf-8", "cp932"] = Field(
+        "utf-8", description="Of --to csv; cp932 shows 〓 for what it lacks."
+    )
     runs: str = Field("runs", description="Folder of the runs.")
     resume: str | None = Field(
         None, description="Finish an interrupted run: id, start of an id, latest, or path."
@@ -141,7 +156,7 @@ class Settings(BaseModel):
     )
     json_output: bool = Field(False, description="Print exactly one JSON object on stdout.")
 
-    @field_validator("persona", "judges", "to", "panel", mode="before")
+    @field_validator("persona", "judges", "to", "panel", "check", mode="before")
     @classmethod
     def _split(cls, value: Any) -> Any:
         """'a,b' and ['a', 'b'] mean the same."""
@@ -201,6 +216,16 @@ class Settings(BaseModel):
             msg = "groundedness and correctness are grades from 1 to 5"
             raise ValueError(msg)
         return value
+
+    @property
+    def frozen(self) -> str | None:
+        """The calibration or label file of `--check`."""
+        return next((given for given in self.check if given not in CHECK_FORMATS), None)
+
+    @property
+    def check_format(self) -> CheckFormat:
+        """How a sheet's check columns are written."""
+        return "json" if "json" in self.check else "text"
 
     def of_the_run(self) -> dict[str, Any]:
         """What is stored with a run, and what `--resume` continues with."""

@@ -24,11 +24,11 @@ def frozen_answers(
 
     Raises InputError where none of the run's judges was calibrated with it: before anything is paid.
     """
-    if settings.check is None or NOTE in (notes or {}):
+    if settings.frozen is None or NOTE in (notes or {}):
         return ()
     from simulator.calibration.drift import frozen_sets
 
-    return frozen_sets(Path(settings.check), list(stage.judges))
+    return frozen_sets(Path(settings.frozen), list(stage.judges))
 
 
 def announce_check(frozen: Sequence["Frozen"]) -> None:

@@ -30,7 +30,7 @@ def command(flags: dict[str, Any]) -> int:
 
     Takes the options of a rehearsal, and says in a sentence what is wrong.
     """
-    from simulator.commands.publish import check_sinks
+    from simulator.commands.sinks import check_sinks
 
     settings = load(flags)
     check_sinks(settings.to)

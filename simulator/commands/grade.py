@@ -39,7 +39,8 @@ def command(flags: dict[str, Any], run: Run = "latest", again: Again = False) ->
 
     python run.py grade latest --judges claims,facts
     """
-    from simulator.commands.publish import check_sinks, publish
+    from simulator.commands.publish import publish
+    from simulator.commands.sinks import check_sinks
     from simulator.store import RunFile, find_run
 
     shown = load(flags)

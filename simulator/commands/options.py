@@ -28,7 +28,7 @@ PANELS = {
         "user_temperature", "judge_temperature", "cache", "budget",
     ),
     "Running": ("concurrency", "calls", "timeout", "runs", "resume", "dry_run"),
-    "Output": ("to", "json_output"),
+    "Output": ("to", "sheet", "worksheet", "new_sheet", "folder", "csv_encoding", "json_output"),
 }  # fmt: skip
 _METAVARS = {
     "set": "KEY=VALUE",
@@ -37,6 +37,10 @@ _METAVARS = {
     "contacts": "FILE",
     "ng_words": "FILE",
     "check": "FILE",
+    "sheet": "KEY",
+    "worksheet": "NAME",
+    "new_sheet": "TITLE",
+    "folder": "ID",
     "panel": "MODEL,...",
     "resume": "RUN",
     "runs": "FOLDER",

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import shlex
 import sys
 from pathlib import Path
@@ -10,13 +9,14 @@ from typing import Any
 
 from simulator.analysis.gate import Gate, decide
 from simulator.analysis.summary import as_json, everyone_who_graded, summarise
-from simulator.errors import RunFileError, UnknownName
+from simulator.commands.sinks import Painting, paint, write_atomically
+from simulator.errors import RunFileError
 from simulator.reports.standing import Standings, standings
+from simulator.reports.told import Told
 from simulator.settings import Settings
 from simulator.store import read_run
 from simulator.types import Language, Results
 
-SINKS = ("json",)
 DONE, MISSED, INCOMPLETE = 0, 1, 3
 
 
@@ -60,13 +60,12 @@ def _show(path: Path, settings: Settings) -> Gate:
         sys.stderr.write("The bot answered nothing at all: is it running? Try it with: doctor\n")
     page = path.with_name("report.html")
     write_atomically(page, render(results, summary, gate, language, known))
-    if "json" in settings.to:
-        write_atomically(
-            path.with_name("report.json"), json.dumps(shown, ensure_ascii=False, indent=2) + "\n"
-        )
     _paint(results, summary, gate, known, page, as_json=settings.json_output)
     if settings.json_output:
         sys.stdout.write(json.dumps(shown, ensure_ascii=False) + "\n")
+    told = Told(results, summary, gate, language, settings.check_format)
+    for name in settings.to:
+        sys.stderr.write(f"{paint(name, Painting(told, path.parent, settings, shown))}\n")
     return gate
 
 
@@ -101,26 +100,3 @@ def report_language(results: Results) -> Language:
     """The language most cases are in; Japanese on a tie."""
     english = sum(c.case.language == "en" for c in results.conversations)
     return "en" if english > len(results.conversations) / 2 else "ja"
-
-
-def check_sinks(names: tuple[str, ...]) -> None:
-    """Raises UnknownName for a report that there is not."""
-    for name in names:
-        if name not in SINKS:
-            raise UnknownName("report", name, SINKS)
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """The whole file or the old one: written beside it, then renamed; readable by its owner only."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with os.fdopen(
-            os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8"
-        ) as file:
-            file.write(text)
-        beside.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            beside.unlink(missing_ok=True)
-        msg = f"{path}: cannot be written ({error.strerror}). The run is safe: paint it again with `report`."
-        raise RunFileError(msg) from None

@@ -18,16 +18,21 @@ Run = Annotated[
 ]
 
 
-@takes("to", "target", "runs", "json_output")
+# How to show it; whatever else the run was held with stays.
+SHOWING = ("to", "sheet", "worksheet", "new_sheet", "folder", "csv_encoding", "check", "json_output", "runs")
+
+
+@takes(*SHOWING, "target")
 def command(flags: dict[str, Any], run: Run = "latest") -> int:
     """Paint a run again: report.html, the summary, and what else is asked for."""
-    from simulator.commands.publish import check_sinks, publish
+    from simulator.commands.publish import publish
+    from simulator.commands.sinks import check_sinks
     from simulator.store import find_run, read_run
 
     shown = load(flags)
     check_sinks(shown.to)
     path = find_run(run, Path(shown.runs))
-    changes: dict[str, Any] = {"to": shown.to, "json_output": shown.json_output, "runs": shown.runs}
+    changes: dict[str, Any] = {name: getattr(shown, name) for name in SHOWING}
     if flags["target"] is not None:
         changes["target"] = shown.target
     return publish(path, from_run(read_run(path).run.settings, **changes))

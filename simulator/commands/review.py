@@ -99,7 +99,8 @@ def _shown(path: Path, results: "Results", settings: Settings, read: "Read | Non
     from simulator.analysis.gate import decide
     from simulator.analysis.review import agreement
     from simulator.analysis.summary import everyone_who_graded, summarise
-    from simulator.commands.publish import report_language, write_atomically
+    from simulator.commands.publish import report_language
+    from simulator.commands.sinks import write_atomically
     from simulator.reports.html import render
     from simulator.reports.standing import standings
     from simulator.review.console import Shown
@@ -142,7 +143,7 @@ def _as_json(shown: "Shown", path: Path) -> dict[str, Any]:
 
 
 def _export(results: "Results", shown: "Shown", path: Path) -> None:
-    from simulator.commands.publish import write_atomically
+    from simulator.commands.sinks import write_atomically
     from simulator.errors import InputError
     from simulator.review.console import say_exported
     from simulator.review.export import as_lines

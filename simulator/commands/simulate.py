@@ -25,7 +25,7 @@ def command(flags: dict[str, Any]) -> int:
 
     Without a key or an endpoint everything runs offline, with lexical stand-ins for the models.
     """
-    from simulator.commands.publish import check_sinks
+    from simulator.commands.sinks import check_sinks
 
     settings = load(flags)
     check_sinks(settings.to)

@@ -3,16 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
 
 from simulator.analysis.figures import RedTurn, Summary
 from simulator.analysis.gate import Gate
 from simulator.reports.sheet_words import SheetWords
 from simulator.reports.words import Words, words_of
+from simulator.settings import CheckFormat
 from simulator.types import Language, Results, Score
-
-# How a turn's grades are written into its check cell: to be read, or as the judge filled in its form.
-CheckFormat = Literal["text", "json"]
 
 
 @dataclass(frozen=True)

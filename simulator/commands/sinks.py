@@ -1,0 +1,131 @@
+"""Where a run is painted to besides report.html: files beside it, a sheet, a function of one's own."""
+
+import contextlib
+import inspect
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from simulator.errors import InputError, RunFileError, UnknownName
+from simulator.reports.told import Told
+from simulator.settings import Settings
+
+# Of report.json: raised when a key changes its meaning or goes, never for a new one.
+JSON_SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Painting:
+    """What a sink may need: the run in words and figures, its folder, the settings, `--json`'s object."""
+
+    told: Told
+    folder: Path
+    settings: Settings
+    shown: dict[str, Any]
+
+
+def paint(name: str, painting: Painting) -> str:
+    """Paints to one sink; gives a line on what came of it."""
+    if ":" in name:
+        return _own(name, painting)
+    return SINKS[name](painting)
+
+
+def check_sinks(names: tuple[str, ...]) -> None:
+    """Raises UnknownName for a report that there is not, before anything is paid."""
+    for name in names:
+        if ":" not in name and name not in SINKS:
+            hint = "Your own: --to post.py:send."
+            raise UnknownName("report", name, SINKS, hint)
+        if ":" in name:
+            _function(name)
+
+
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """The whole file or the old one: written beside it, then renamed; readable by its owner only."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    try:
+        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            file.write(data)
+        beside.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            beside.unlink(missing_ok=True)
+        msg = f"{path}: cannot be written ({error.strerror}). The run is safe: paint it again with `report`."
+        raise RunFileError(msg) from None
+
+
+def _json(painting: Painting) -> str:
+    from simulator.reports.turn_rows import turn_rows
+
+    whole = {"schema": JSON_SCHEMA, **painting.shown, "rows": list(turn_rows(painting.told))}
+    return _file(painting, "report.json", json.dumps(whole, ensure_ascii=False, indent=2) + "\n")
+
+
+def _csv(painting: Painting) -> str:
+    from simulator.reports.csv_file import csv_bytes
+
+    return _file(painting, "report.csv", csv_bytes(painting.told, painting.settings.csv_encoding))
+
+
+def _junit(painting: Painting) -> str:
+    from simulator.reports.junit import junit_xml
+
+    return _file(painting, "junit.xml", junit_xml(painting.told))
+
+
+def _markdown(painting: Painting) -> str:
+    from simulator.reports.markdown import markdown
+
+    return _file(painting, "report.md", markdown(painting.told))
+
+
+def _file(painting: Painting, name: str, content: str | bytes) -> str:
+    path = painting.folder / name
+    write_atomically(path, content)
+    return str(path)
+
+
+def _own(name: str, painting: Painting) -> str:
+    """A function of the user's own; it is given what its parameters name."""
+    from simulator.find import told as told_by
+    from simulator.reports.worksheets import worksheets
+
+    function = _function(name)
+    told = painting.told
+    offered: dict[str, Callable[[], Any]] = {
+        "results": lambda: told.results,
+        "summary": lambda: told.summary,
+        "gate": lambda: told.gate,
+        "worksheets": lambda: worksheets(told),
+        "folder": lambda: painting.folder,
+    }
+    wanted = inspect.signature(function).parameters
+    try:
+        said = function(**{key: make() for key, make in offered.items() if key in wanted})
+    except Exception as error:  # the user's own code: what it raises ends this report, not the run
+        msg = f"--to {name}: {told_by(error)} The run is safe: paint it again with `report`."
+        raise RunFileError(msg) from None
+    return f"{name}: {said}" if isinstance(said, str) else name
+
+
+def _function(name: str) -> Callable[..., Any]:
+    from simulator.find import user_object
+
+    found = user_object(name)
+    if not callable(found):
+        msg = f"--to {name}: is {type(found).__name__}, not a function."
+        raise InputError(msg)
+    return found  # type: ignore[no-any-return]
+
+
+SINKS: dict[str, Callable[[Painting], str]] = {
+    "json": _json,
+    "csv": _csv,
+    "junit": _junit,
+    "markdown": _markdown,
+}

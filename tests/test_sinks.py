@@ -1,0 +1,89 @@
+"""`--to`: files for other programs, and a function of one's own, from the command line."""
+
+import csv
+import io
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from simulator.commands.app import main
+from simulator.store import find_run
+
+HELD = ("--offline", "--persona", "calm", "--limit", "2", "--turns", "1", "--judges", "turn,fluency")
+POST = '''
+def send(summary, worksheets, folder):
+    """Says what it was given."""
+    (folder / "posted.txt").write_text(f"{summary.red} red, {len(worksheets)} worksheets", encoding="utf-8")
+    return "posted"
+
+
+def broken(results):
+    raise ConnectionError("the wiki is away")
+
+
+text = "not a function"
+'''
+
+
+@pytest.fixture
+def folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    """The folder of a finished run, with a file of the user's own beside the runs."""
+    (tmp_path / "post.py").write_text(POST, encoding="utf-8")
+    assert main(HELD) == 0
+    capsys.readouterr()
+    return find_run("latest", Path("runs")).parent
+
+
+def test_every_file_is_written_beside_the_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each is named on stderr, readable by its owner only, and holds every turn."""
+    assert main(("report", "--to", "json,csv,junit,markdown")) == 0
+    said = capsys.readouterr().err
+    whole = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+    rows = list(csv.DictReader(io.StringIO((folder / "report.csv").read_bytes().decode("utf-8-sig"))))
+
+    assert whole["schema"] == 1
+    assert len(whole["rows"]) == whole["turns"] == len(rows)
+    assert {"user", "answer", "scores", "red"} <= set(whole["rows"][0])
+    assert ElementTree.parse(folder / "junit.xml").getroot().tag == "testsuite"  # noqa: S314 - our own file
+    assert (folder / "report.md").read_text(encoding="utf-8").startswith("## ")
+    for name in ("report.json", "report.csv", "junit.xml", "report.md"):
+        assert str(folder / name) in said
+        assert (folder / name).stat().st_mode & 0o077 == 0
+
+
+def test_csv_for_an_old_excel(folder: Path) -> None:
+    """Shift_JIS as Japanese Windows knows it."""
+    assert main(("report", "--to", "csv", "--csv-encoding", "cp932")) == 0
+
+    assert "fees-01-ja" in (folder / "report.csv").read_bytes().decode("cp932")
+
+
+def test_a_sink_of_ones_own(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A function is given what its parameters name; what it says is shown."""
+    assert main(("report", "--to", "post.py:send")) == 0
+
+    assert "post.py:send: posted" in capsys.readouterr().err
+    assert (folder / "posted.txt").read_text(encoding="utf-8").endswith("7 worksheets")
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("exel", "unknown report 'exel'"),
+        ("post.py:sned", "sned"),
+        ("post.py:text", "is str, not a function"),
+        ("post.py:broken", "the wiki is away"),
+    ],
+)
+def test_what_cannot_be_painted_to_is_one_line(
+    folder: Path, name: str, problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 2; the run is as it was."""
+    assert main(("report", "--to", name)) == 2
+    said = capsys.readouterr().err
+
+    assert said.count("error: ") == 1
+    assert problem in said
+    assert "Traceback" not in said
