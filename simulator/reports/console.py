@@ -236,7 +236,15 @@ def _cost(summary: Summary, words: Words) -> str:
         if summary.cost_usd is None
         else words("dollars", amount=money(summary.cost_usd, words))
     )
-    return "\n".join([amount, *roles])
+    return "\n".join([amount, *roles, *_per_turn(summary, words)])
+
+
+def _per_turn(summary: Summary, words: Words) -> Iterator[str]:
+    """What grading one turn took: the calls that were really made, over the turns that were graded."""
+    judge, spent = summary.judges.get(summary.primary), summary.spending.get("judge")
+    if judge and judge.n and spent and spent.calls:
+        tokens = {"in": round(spent.tokens_in / judge.n), "out": round(spent.tokens_out / judge.n)}
+        yield words("per_turn", **tokens)
 
 
 def _next(summary: Summary, gate: Gate, words: Words, page: str) -> Iterator[str]:
