@@ -68,12 +68,12 @@ class Shortage(Value):
 class BlindGrade(NamedTuple):
     """What people gave a turn: the mean of its reviewers (0..1), and the share of turns sampled like it.
 
-    `count` is how many of them graded it.
+    `graders` is how many of them graded it.
     """
 
     value: float
     sampled: float | None = None
-    count: int = 1
+    graders: int = 1
 
 
 class GradedTurn(NamedTuple):
@@ -112,7 +112,7 @@ def shortage(turns: Sequence[GradedTurn]) -> Shortage | None:
     if not found:
         return None
     lacking = {name: _lacking(turns, name) for name in STRATA}
-    grades = sum(turn.human.count for turn in found if turn.human)
+    grades = sum(turn.human.graders for turn in found if turn.human)
     more = max(ENOUGH - grades, sum(lacking.values()), 0)
     if not more and len({turn.case for turn in turns}) > 1:
         return None
