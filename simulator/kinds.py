@@ -1,5 +1,6 @@
 """What the fields of a judge's reply may be, and how the field that carries the verdict becomes a grade."""
 
+import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,12 +8,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, JsonValue, WithJsonSchema
 
-from simulator.replies import KINDS as PLAIN
 from simulator.replies import Reply
 from simulator.types import Exhibit, Severity
 
 FIFTHS, SHARE, FEELING = (1.0, 5.0), (0.0, 1.0), (-2.0, 2.0)
 
+_GRADE = re.compile(
+    r"(?:(?:overall|grade|score|rating|総合評価|総合|評価|評点|点数|スコア)\s*[:=]?\s*)?(?:5点満点中\s*)?"
+    r"([1-9]\d*)(?:\.0+)?(?:\s*点)?(?:\s*(?:/|(?:out )?of)\s*5(?:\.0+)?(?:\s*点)?|\s*\(5点満点\))?",
+    re.IGNORECASE,
+)
 _YES = frozenset(("1", "1.0", "true", "yes", "correct", "right", "はい", "正", "正解", "正しい", "○", "〇"))
 _NO = frozenset(("0", "0.0", "false", "no", "incorrect", "wrong", "いいえ", "誤", "不正解", "誤り", "×", "✕"))
 _VERDICTS = {
@@ -25,6 +30,21 @@ _VERDICTS = {
 
 def _plain(value: Any) -> Any:
     return unicodedata.normalize("NFKC", value).strip().casefold() if isinstance(value, str) else value
+
+
+def _grade(value: Any) -> Any:
+    """4, 4.0, "4", "４", "4/5" and "4点" are the grade 4; anything else is left for the check."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if not isinstance(value, str) or len(value) > 40:
+        return value
+    found = _GRADE.fullmatch(unicodedata.normalize("NFKC", value).strip())
+    return int(found[1]) if found else value
+
+
+def _texts(value: Any) -> Any:
+    """A single text where a list is asked for is a list of one."""
+    return [value] if isinstance(value, str) else value
 
 
 def _binary(value: Any) -> Any:
@@ -72,6 +92,13 @@ def _listed(value: Any) -> Any:
     return [value] if isinstance(value, dict) else value
 
 
+Grade = Annotated[
+    int,
+    BeforeValidator(_grade),
+    Field(ge=1, le=5, strict=True),
+    WithJsonSchema({"type": "integer", "enum": [1, 2, 3, 4, 5]}),
+]
+Texts = Annotated[list[str], BeforeValidator(_texts)]
 Binary = Annotated[
     int,
     BeforeValidator(_binary),
@@ -172,9 +199,9 @@ def found_share(statements: Sequence[Statement], _: Exhibit | None = None) -> fl
 
 
 KINDS: dict[str, Kind] = {
-    "text": Kind(PLAIN["text"], '"<$it>"'),
-    "texts": Kind(PLAIN["texts"], '["<$it>", ...]'),
-    "grade": Kind(PLAIN["grade"], "<$it>", FIFTHS),
+    "text": Kind(str, '"<$it>"'),
+    "texts": Kind(Texts, '["<$it>", ...]'),
+    "grade": Kind(Grade, "<$it>", FIFTHS),
     "binary": Kind(Binary, "<$it>", SHARE),
     "share": Kind(Share, "<$it>", SHARE),
     "feeling": Kind(Feeling, "<$it>", FEELING),

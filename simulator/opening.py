@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
-from simulator import replies
+from simulator import kinds, replies
 from simulator.counting.polarity import denied
 from simulator.counting.units import STOP_WORDS
 from simulator.errors import AccessDenied, MalformedReply, ModelFailure, PromptError
@@ -92,7 +92,7 @@ class OpeningPrompts:
     def messages(self, case: Case, persona: Persona) -> Messages:
         """The one request: who speaks, what they came with, and the form of the reply."""
         table, voice = self._tables[case.language], persona.speaks(case.language)
-        form = replies.skeleton({"message": ("text", str(table["fields"]["message"]))})
+        form = kinds.skeleton({"message": ("text", str(table["fields"]["message"]))})
         system = render(
             table["system"], name=voice.name, voice=voice.voice.strip(), question=case.question, form=form
         )

@@ -4,15 +4,12 @@ import json
 import re
 import unicodedata
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import (
     BaseModel,
-    BeforeValidator,
     ConfigDict,
-    Field,
     ValidationError,
-    WithJsonSchema,
     create_model,
     model_validator,
 )
@@ -29,11 +26,6 @@ _REASONING = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 _REASONED = re.compile(r"\A.*[<\[◁]/think(?:ing)?[>\]▷][ \t]*+(?:\r?\n|\Z)", re.DOTALL | re.IGNORECASE)
-_GRADE = re.compile(
-    r"(?:(?:overall|grade|score|rating|総合評価|総合|評価|評点|点数|スコア)\s*[:=]?\s*)?(?:5点満点中\s*)?"
-    r"([1-9]\d*)(?:\.0+)?(?:\s*点)?(?:\s*(?:/|(?:out )?of)\s*5(?:\.0+)?(?:\s*点)?|\s*\(5点満点\))?",
-    re.IGNORECASE,
-)
 # What stands for a space in a form: wide and zero-width ones, a byte order mark.
 _BLANKS = "\u00a0\u3000\u200b\u200c\u200d\u2060\ufeff"
 # Where an object, or a list of objects, may begin; a brace in a sentence does not.
@@ -85,34 +77,6 @@ def _named(given: dict[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
     return other | {key: value for key, value in given.items() if key in fields}
 
 
-def _grade(value: Any) -> Any:
-    """4, 4.0, "4", "４", "4/5" and "4点" are the grade 4; anything else is left for the check."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if not isinstance(value, str) or len(value) > 40:
-        return value
-    found = _GRADE.fullmatch(unicodedata.normalize("NFKC", value).strip())
-    return int(found[1]) if found else value
-
-
-def _texts(value: Any) -> Any:
-    """A single text where a list is asked for is a list of one."""
-    return [value] if isinstance(value, str) else value
-
-
-Grade = Annotated[
-    int,
-    BeforeValidator(_grade),
-    Field(ge=1, le=5, strict=True),
-    WithJsonSchema({"type": "integer", "enum": [1, 2, 3, 4, 5]}),
-]
-KINDS: dict[str, Any] = {
-    "text": str,
-    "texts": Annotated[list[str], BeforeValidator(_texts)],
-    "grade": Grade,
-}
-
-
 class NextLine(Reply):
     """What the customer model answers with: the words first, then whether it stays."""
 
@@ -125,26 +89,6 @@ def form(name: str, fields: dict[str, Any]) -> type[Reply]:
     """A reply form with these fields, in this order, all required."""
     declared: dict[str, Any] = {key: (kind, ...) for key, kind in fields.items()}
     return create_model(name, __base__=Reply, **declared)
-
-
-Described = Mapping[str, "tuple[str, str] | Described"]
-
-
-def skeleton(described: Described, indent: str = "") -> str:
-    """The form as a model reads it: JSON with what each key means in place of its value.
-
-    `described` maps a key to its kind (text, texts, grade) and meaning, or to a nested form.
-    """
-    inner = indent + "  "
-    lines = [f'{inner}"{key}": {_described(value, inner)}' for key, value in described.items()]
-    return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
-
-
-def _described(value: "tuple[str, str] | Described", indent: str) -> str:
-    if not isinstance(value, tuple):
-        return skeleton(value, indent)
-    kind, meaning = value
-    return {"text": f'"<{meaning}>"', "texts": f'["<{meaning}>", ...]', "grade": f"<{meaning}>"}[kind]
 
 
 def strict_schema(reply_form: type[BaseModel]) -> dict[str, Any]:

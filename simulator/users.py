@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from simulator import replies
+from simulator import kinds, replies
 from simulator.errors import MalformedReply, ModelFailure, PromptError
 from simulator.guard import RULES, Guard
 from simulator.llm import Messages, Model
@@ -55,7 +55,7 @@ class UserPrompts:
     def form(self, language: Language) -> str:
         """The reply's form, with what each key means."""
         meanings = self._tables[language]["fields"]
-        return replies.skeleton({key: ("text", str(meanings[key])) for key in NextLine.model_fields})
+        return kinds.skeleton({key: ("text", str(meanings[key])) for key in NextLine.model_fields})
 
     def fingerprint(self, persona: Persona) -> str:
         """Changes whenever a word that the customer model reads changes."""

@@ -11,13 +11,14 @@ from tenacity.wait import wait_base
 from simulator import replies
 from simulator.cache import ResponseCache
 from simulator.endpoints import Endpoint
+from simulator.kinds import KINDS
 from simulator.llm import Connections, Messages, Model
 from simulator.spending import Ledger
 from simulator.types import Role
 from tests.servers.openai import OpenAIServer
 
 KEY = "sk-very-secret"
-VERDICT = replies.form("verdict", {"reason": replies.KINDS["text"], "grade": replies.KINDS["grade"]})
+VERDICT = replies.form("verdict", {"reason": KINDS["text"].type, "grade": KINDS["grade"].type})
 GOOD = '{"reason": "資料と合う。", "grade": 4}'
 ASKED: Messages = [{"role": "user", "content": "Grade this in JSON."}]
 

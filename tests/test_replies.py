@@ -13,8 +13,9 @@ from pydantic import BaseModel, Field
 
 from simulator import replies
 from simulator.errors import MalformedReply
+from simulator.kinds import KINDS, Described, skeleton
 
-TEXT, TEXTS, GRADE = (replies.KINDS[kind] for kind in ("text", "texts", "grade"))
+TEXT, TEXTS, GRADE = (KINDS[kind].type for kind in ("text", "texts", "grade"))
 VERDICT = replies.form("verdict", {"reason": TEXT, "grade": GRADE})
 TURN = replies.form("turn", {"steps": TEXTS, "conclusion": TEXT, "correctness": GRADE, "overall": GRADE})
 COMBINED = replies.form("combined", {"turn": TURN, "fluency": VERDICT})
@@ -337,19 +338,19 @@ def test_the_schema_is_closed_and_everything_is_required() -> None:
 
 def test_the_skeleton_shows_the_form_with_its_meanings() -> None:
     """Keys in their order, meanings in place of values, nested forms indented."""
-    described: replies.Described = {
+    described: Described = {
         "turn": {"steps": ("texts", "手順"), "overall": ("grade", "総合")},
         "reason": ("text", "一文"),
     }
 
-    assert replies.skeleton(described) == (
+    assert skeleton(described) == (
         '{\n  "turn": {\n    "steps": ["<手順>", ...],\n    "overall": <総合>\n  },\n  "reason": "<一文>"\n}'
     )
 
 
 def test_the_skeleton_itself_is_no_reply() -> None:
     """A model that repeats the form has not filled it in."""
-    form = replies.skeleton({"reason": ("text", "why"), "grade": ("grade", "1-5")})
+    form = skeleton({"reason": ("text", "why"), "grade": ("grade", "1-5")})
 
     assert outcome(form) is None
     assert outcome(f"{form}\n\n{GOOD}") == {"reason": "ok", "grade": 4}
