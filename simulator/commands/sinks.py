@@ -59,6 +59,14 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         raise RunFileError(msg) from None
 
 
+def _xlsx(painting: Painting) -> str:
+    from simulator.reports import xlsx
+    from simulator.reports.worksheets import worksheets
+    from simulator.store import NAME
+
+    return str(xlsx.save(worksheets(painting.told), painting.folder / NAME))
+
+
 def _json(painting: Painting) -> str:
     from simulator.reports.turn_rows import turn_rows
 
@@ -124,6 +132,7 @@ def _function(name: str) -> Callable[..., Any]:
 
 
 SINKS: dict[str, Callable[[Painting], str]] = {
+    "xlsx": _xlsx,
     "json": _json,
     "csv": _csv,
     "junit": _junit,

@@ -160,7 +160,7 @@ def history_sheet(told: Told) -> Worksheet:
     numeric = {"score", "target", "red", "turns", "no_answer", "seconds", "cost"}
     columns = (
         words.column("key", width=30),
-        *(words.column(key, width=14, kind="number" if key in numeric else "text") for key in shown),
+        *(words.column(key, width=16, kind="number" if key in numeric else "text") for key in shown),
     )
     runs = [(told.results, told.summary, told.gate), *told.past]
     ordered = sorted(runs, key=lambda each: each[0].run.id, reverse=True)

@@ -155,10 +155,11 @@ def _review(talk: Conversation, turn: Turn, told: Told) -> Row:
 
 
 def scores_text(talk: Conversation, turn: Turn, told: Told) -> str:
-    """Every judge's grade, a line each."""
+    """Every judge's grade, one after the other."""
     graded = told.scores.get((talk.id, turn.index), {})
     listed = [name for name in told.summary.judges if name in graded]
-    return "\n".join(f"{told.names.name('judge', j)} {grade_text(graded[j], told.names)}" for j in listed)
+    grades = [(told.names.name("judge", name), grade_text(graded[name], told.names)) for name in listed]
+    return told.names("comma").join(f"{name} {grade.replace(' / ', '/')}" for name, grade in grades)
 
 
 def passages_text(turn: Turn) -> str:

@@ -1,0 +1,82 @@
+"""A workbook of 10,000 turns: seconds and memory, beside a plain openpyxl script of the same cells."""
+
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.measured import ROOT, measure
+from simulator.reports.worksheet import FILLS, Worksheet
+
+CONVERSATIONS = 3334
+
+
+def main() -> None:
+    """Each figure in a process of its own, less what making the worksheets alone takes."""
+    made, ours, plain, back = (
+        measure(["-m", "benchmarks.xlsx_run", way], environment={"PYTHONPATH": str(ROOT)})
+        for way in ("none", "ours", "plain", "read")
+    )
+    for done in (made, ours, plain, back):
+        if done.code:
+            raise SystemExit(done.stderr)
+    seconds, other = ours.wall - made.wall, plain.wall - made.wall
+    print(
+        f"xlsx, 10,000 turns  {seconds:.1f} s, {ours.memory - made.memory:.0f} MB more than the"
+        f" {made.memory:.0f} MB of the worksheets; plain openpyxl {other:.1f} s,"
+        f" {plain.memory - made.memory:.0f} MB (ratio {seconds / other:.2f}); {ours.stdout.strip()};"
+        f" read back in {back.wall - ours.wall:.1f} s, {back.memory:.0f} MB in all"
+    )
+
+
+def one(way: str) -> None:
+    """The worksheets of a large run, written one way or not at all."""
+    from simulator.analysis.gate import decide
+    from simulator.analysis.summary import summarise
+    from simulator.reports import xlsx
+    from simulator.reports.told import Told
+    from simulator.reports.worksheets import worksheets
+    from simulator.types import RedRules
+    from tests.rehearsed import JUDGES, large
+
+    results = large(CONVERSATIONS)
+    summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
+    sheets = worksheets(Told(results, summary, decide(summary, 0.9, 0.05), "ja"))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "report.xlsx")
+        if way == "plain":
+            _plain(sheets, path)
+        elif way != "none":
+            xlsx.write(sheets, path)
+            print(f"{path.stat().st_size / 1e6:.1f} MB on disk")
+        if way == "read":
+            xlsx.read(path)
+
+
+def _plain(sheets: Sequence[Worksheet], path: Path) -> None:
+    """What one would write without this program: cell by cell, with fills, wraps and notes."""
+    import openpyxl
+    from openpyxl.comments import Comment
+    from openpyxl.styles import Alignment, PatternFill
+
+    book = openpyxl.Workbook()
+    for sheet in sheets:
+        page = book.create_sheet(sheet.title)
+        page.append([column.title for column in sheet.columns])
+        for number, row in enumerate(sheet.rows, start=2):
+            page.cell(number, 1).value = row.key
+            for place, column in enumerate(sheet.columns, start=1):
+                if (told := row.cells.get(column.key)) is None:
+                    continue
+                cell = page.cell(number, place)
+                cell.value, cell.data_type = told.text, "s"
+                cell.alignment = Alignment(wrap_text=column.wrap, vertical="top")
+                if told.mark:
+                    cell.fill = PatternFill("solid", FILLS[told.mark])
+                if told.note:
+                    cell.comment = Comment(told.note, "-")
+    book.save(path)
+
+
+if __name__ == "__main__":
+    one(sys.argv[1]) if len(sys.argv) > 1 else main()

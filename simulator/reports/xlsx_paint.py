@@ -1,0 +1,303 @@
+"""Worksheets painted as an Excel workbook; it computes nothing."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import date, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import xlsxwriter
+from xlsxwriter.utility import quote_sheetname, xl_col_to_name
+
+from simulator.reports.layouts import language_of
+from simulator.reports.worksheet import FILLS, Chart, Column, Mark, Row, SheetCell, Worksheet
+from simulator.reports.xlsx_text import cell_text, columns_wide, lines_high, looks_like_a_formula, units
+from simulator.types import Language
+
+# A workbook-wide name for each header cell: people rename titles and move columns, and the names go along.
+NAME = "rehearsal_{sheet}_{column}"
+LISTS = "rehearsal_lists"
+AUTHOR = "Rehearsal"
+# The font with which each language is read, and the height of one of its lines in points.
+FONTS: dict[Language, tuple[str, float]] = {"ja": ("Yu Gothic", 16.5), "en": ("Calibri", 13.5)}
+SIZE = 10
+_GREY, _BLUE = "E7E6E6", "BDD7EE"
+# On paper there are no gridlines, and over a fill there are none on the screen.
+_BORDER = {"border": 1, "border_color": "D0D0D0"}
+# Dropdowns and notes reach this far below the last row: people add rows.
+_SPARE_ROWS = 500
+# Higher than that, a row no longer fits a screen; Excel itself allows 409 points.
+_MOST_LINES = 14
+_MOST_NOTE = 3000
+_SHORT = 25
+# Narrow characters that are still read on a page across.
+_PAGE = 190
+_A4 = 9
+_HIDDEN_KEY = 8
+_FIRST_DAY = date(1900, 3, 1)
+
+
+class _Place(NamedTuple):
+    """A cell's worksheet, row and column, both from 0."""
+
+    sheet: Any
+    row: int
+    column: int
+
+
+def paint(worksheets: Sequence[Worksheet], path: Path, properties: Mapping[str, str]) -> None:
+    """Writes the workbook; `properties` are kept in it for the program itself."""
+    with TemporaryDirectory(prefix="rehearsal-") as folder:
+        book = _Book(path, folder, language_of(worksheets))
+        try:
+            for worksheet in worksheets:
+                book.add(worksheet)
+            book.close(properties)
+        finally:
+            book.let_go()
+
+
+class _Book:
+    """A workbook being written, row by row: what is written is no longer in memory."""
+
+    def __init__(self, path: Path, folder: str, language: Language) -> None:
+        self.language = language
+        self.font, self.line = FONTS[language]
+        self._formats: dict[tuple[tuple[str, Any], ...], Any] = {}
+        self._lists: dict[tuple[str, ...], str] = {}
+        self._file = xlsxwriter.Workbook(
+            str(path),
+            {
+                "constant_memory": True,
+                "tmpdir": folder,
+                "strings_to_formulas": False,
+                "strings_to_urls": False,
+                "strings_to_numbers": False,
+                "default_format_properties": {"font_name": self.font, "font_size": SIZE},
+            },
+        )
+        self._file.set_properties({"title": AUTHOR, "author": AUTHOR})
+
+    def add(self, worksheet: Worksheet) -> None:
+        """A worksheet with everything that belongs to it."""
+        sheet = self._file.add_worksheet(worksheet.title)
+        sheet.set_comments_author(AUTHOR)
+        self._columns(sheet, worksheet)
+        self._header(sheet, worksheet)
+        for number, row in enumerate(worksheet.rows, start=1):
+            self._row(sheet, worksheet, number, row)
+        for number, column in enumerate(worksheet.columns):
+            self._choices(sheet, column, number, len(worksheet.rows) + _SPARE_ROWS)
+            self._name(worksheet, column, number)
+        if worksheet.chart and worksheet.rows:
+            self._chart(sheet, worksheet, worksheet.chart)
+        _view(sheet, worksheet)
+        _print(sheet, worksheet)
+
+    def close(self, properties: Mapping[str, str]) -> None:
+        """Everything onto the disk."""
+        for name, value in properties.items():
+            self._file.set_custom_property(name, value, "text")
+        lists = self._file.add_worksheet(LISTS)
+        for row in range(max(map(len, self._lists), default=0)):
+            for column, titles in enumerate(self._lists):
+                # What is typed as a number is found in the list only where it stands as one.
+                if row < len(titles) and titles[row].isdecimal():
+                    lists.write_number(row, column, int(titles[row]))
+                elif row < len(titles):
+                    lists.write_string(row, column, titles[row])
+        lists.hide()
+        try:
+            self._file.close()
+        except xlsxwriter.exceptions.FileCreateError as error:
+            raise error.args[0] from None
+
+    def let_go(self) -> None:
+        """Closes what a failure left open."""
+        for sheet in self._file.worksheets():
+            for close in (sheet._opt_close, sheet._xml_close):
+                # What it still wants to write is lost, too; the second was perhaps never opened.
+                with suppress(OSError, AttributeError):
+                    close()
+
+    def _format(self, **settings: Any) -> Any:
+        known = tuple(sorted(settings.items()))
+        if known not in self._formats:
+            self._formats[known] = self._file.add_format(
+                {"font_name": self.font, "font_size": SIZE, "valign": "top", **_BORDER, **settings}
+            )
+        return self._formats[known]
+
+    def _cell_format(self, column: Column, mark: Mark = "", number_format: str = "", text: str = "") -> Any:
+        settings: dict[str, Any] = {"text_wrap": True} if _wraps(column, text) else {}
+        if mark:
+            settings["bg_color"] = FILLS[mark]
+        if number_format or column.kind == "date":
+            settings["num_format"] = number_format or self._date_format
+        if column.kind == "date" or (number_format and column.kind != "number"):
+            settings["align"] = "left"  # among texts
+        if looks_like_a_formula(text):
+            settings["quote_prefix"] = True
+        return self._format(**settings)
+
+    @property
+    def _date_format(self) -> str:
+        return "yyyy/mm/dd" if self.language == "ja" else "yyyy-mm-dd"
+
+    def _columns(self, sheet: Any, worksheet: Worksheet) -> None:
+        for number, column in enumerate(worksheet.columns):
+            hidden = column.key == "key" and column.width <= _HIDDEN_KEY
+            sheet.set_column(number, number, column.width, self._cell_format(column), {"hidden": hidden})
+
+    def _header(self, sheet: Any, worksheet: Worksheet) -> None:
+        high = max(lines_high(column.title, max(column.width - 3, 4), 3) for column in worksheet.columns)
+        sheet.set_row(0, high * self.line + 5)
+        for number, column in enumerate(worksheet.columns):
+            colour = _BLUE if column.owner == "team" else _GREY
+            sheet.write_string(
+                0, number, cell_text(column.title, self.language),
+                self._format(bold=True, text_wrap=True, bg_color=colour),
+            )  # fmt: skip
+            # The first column is hidden or narrow: what the worksheet is for stands over the second.
+            about = worksheet.help if number == min(1, len(worksheet.columns) - 1) else ""
+            self._note(_Place(sheet, 0, number), "\n\n".join(filter(None, (about, column.help))))
+
+    def _row(self, sheet: Any, worksheet: Worksheet, number: int, row: Row) -> None:
+        cells = dict(row.cells) | {"key": SheetCell(text=row.key)}
+        texts = {key: cell_text(cell.text, self.language) for key, cell in cells.items()}
+        high = max(
+            (
+                lines_high(texts[column.key], max(column.width - 1, 4), _MOST_LINES)
+                for column in worksheet.columns
+                if column.key in texts and _wraps(column, texts[column.key])
+            ),
+            default=1,
+        )
+        sheet.set_row(number, high * self.line + 3)
+        for place, column in enumerate(worksheet.columns):
+            if (cell := cells.get(column.key)) is not None:
+                self._cell(_Place(sheet, number, place), column, cell, texts[column.key])
+
+    def _cell(self, at: _Place, column: Column, cell: SheetCell, text: str) -> None:
+        sheet, *place = at
+        day = day_of(text) if column.kind == "date" else None
+        if cell.number is not None:
+            form = self._cell_format(column, cell.mark, _number_format(text))
+            sheet.write_number(*place, cell.number, form)
+        elif day:
+            sheet.write_datetime(*place, datetime(day.year, day.month, day.day), self._cell_format(column))
+        elif text.startswith("<r>") and text.endswith("</r>"):
+            # xlsxwriter would take it for markup of its own and write it as it is: in two pieces it does not.
+            form = self._cell_format(column, cell.mark)
+            sheet.write_rich_string(*place, text[:1], self._format(), text[1:], form)
+        elif text:
+            sheet.write_string(*place, text, self._cell_format(column, cell.mark, text=text))
+        elif cell.mark:
+            sheet.write_blank(*place, None, self._cell_format(column, cell.mark))
+        self._note(at, cell.note)
+
+    def _note(self, at: _Place, text: str) -> None:
+        """A note in a box that is large enough to be read."""
+        if not text:
+            return
+        shown = cell_text(text, self.language, _MOST_NOTE)
+        high = 20 + 19 * lines_high(shown, 46, 24)
+        box = {"font_name": self.font, "font_size": 9, "width": 320, "height": high}
+        at.sheet.write_comment(at.row, at.column, shown, box)
+
+    def _choices(self, sheet: Any, column: Column, place: int, last: int) -> None:
+        """A dropdown that warns and does not forbid; what the column is for beside each of its cells."""
+        if column.owner != "team" or not (column.choices or column.help):
+            return
+        rule: dict[str, Any] = {"validate": "any"}
+        if titles := tuple(choice.title for choice in column.choices):
+            rule = {"validate": "list", "source": self._list(titles), "error_type": "warning"}
+        if column.help and units(column.help) <= 255:
+            rule |= {"input_title": column.title[:32], "input_message": column.help}
+        sheet.data_validation(1, place, last, place, rule)
+
+    def _list(self, titles: tuple[str, ...]) -> str:
+        """Where a dropdown's titles stand: as a list within the rule itself they could hold no comma."""
+        if titles not in self._lists:
+            letter = xl_col_to_name(len(self._lists), col_abs=True)
+            self._lists[titles] = f"={LISTS}!{letter}$1:{letter}${len(titles)}"
+        return self._lists[titles]
+
+    def _name(self, worksheet: Worksheet, column: Column, place: int) -> None:
+        if column.key.isidentifier():
+            name = NAME.format(sheet=worksheet.name, column=column.key)
+            at = f"{quote_sheetname(worksheet.title)}!{xl_col_to_name(place, col_abs=True)}$1"
+            self._file.define_name(name, f"={at}")
+
+    def _chart(self, sheet: Any, worksheet: Worksheet, chart: Chart) -> None:
+        """Below a short table, beside a long one; from the oldest run to the newest."""
+        keys = [column.key for column in worksheet.columns]
+        last = len(worksheet.rows)
+        picture = self._file.add_chart({"type": chart.kind})
+        for key in chart.ys:
+            place, x = keys.index(key), keys.index(chart.x)
+            title = worksheet.title
+            picture.add_series(
+                {
+                    "name": [title, 0, place],
+                    "categories": [title, 1, x, last, x],
+                    "values": [title, 1, place, last, place],
+                    "marker": {"type": "circle"},
+                }
+            )
+        font = {"name": self.font, "size": 9}
+        picture.set_title({"name": chart.title, "name_font": {"name": self.font, "size": 12}})
+        # The newest run is the first row, and stands at the right.
+        picture.set_x_axis({"reverse": True, "crossing": "max", "num_font": font, "text_axis": True})
+        picture.set_y_axis(
+            {"num_font": font, "major_gridlines": {"visible": True, "line": {"color": "D9D9D9"}}}
+        )
+        picture.set_legend({"position": "bottom", "font": font})
+        picture.set_size({"width": 640, "height": 320})
+        corner = (last + 2, 1) if last <= _SHORT else (1, len(keys) + 1)
+        sheet.insert_chart(*corner, picture, {"object_position": 2})
+
+
+def day_of(text: str) -> date | None:
+    """The day that an ISO date names, where Excel has such a day."""
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        return None
+    return day if len(text) == 10 and day >= _FIRST_DAY else None
+
+
+def _wraps(column: Column, text: str) -> bool:
+    """Whether a cell is wrapped: where its column is, and where it would run into the next one."""
+    return column.wrap or (column.key != "key" and columns_wide(text) > column.width)
+
+
+def _number_format(text: str) -> str:
+    """With as many decimals as the number is worded with."""
+    whole, _, decimals = text.partition(".")
+    places = f".{'0' * len(decimals)}" if decimals.isdigit() else ""
+    return ("#,##0" if "," in whole else "0") + places
+
+
+def _view(sheet: Any, worksheet: Worksheet) -> None:
+    sheet.ignore_errors({"number_stored_as_text": "A1:XFD1048576"})
+    sheet.freeze_panes(1, worksheet.frozen_columns)
+    sheet.autofilter(0, 0, max(len(worksheet.rows), 1), len(worksheet.columns) - 1)
+    if any(column.owner == "team" for column in worksheet.columns):
+        sheet.set_tab_color(_BLUE)
+
+
+def _print(sheet: Any, worksheet: Worksheet) -> None:
+    """Landscape, the header on each page, as few pages across as can still be read."""
+    width = sum(column.width for column in worksheet.columns)
+    across = max(1, round(width / _PAGE))
+    sheet.set_landscape()
+    sheet.set_paper(_A4)
+    sheet.set_margins(left=0.4, right=0.4, top=0.7, bottom=0.6)
+    sheet.repeat_rows(0)
+    if across > 1:
+        sheet.repeat_columns(0, worksheet.frozen_columns - 1)
+    sheet.fit_to_pages(across, 0)
+    sheet.set_header(f"&L&A&R{worksheet.help.replace('&', '&&')[:200]}")
+    sheet.set_footer("&C&P / &N")

@@ -1,0 +1,215 @@
+"""An Excel workbook that people have edited: its rows by key, whatever they sorted, inserted or renamed."""
+
+import re
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import openpyxl
+from openpyxl.utils import column_index_from_string, get_column_letter
+
+from simulator.files.extras import readable
+from simulator.files.packages import package
+from simulator.files.workbooks import Line, Worksheet, read_workbook
+from simulator.reports.layouts import Layout, folded, layouts
+from simulator.reports.pulled import PulledRow
+from simulator.reports.xlsx_paint import LISTS
+
+# Titles and notes of people may stand above the header, in at most this many rows.
+_MOST_TITLE_ROWS = 30
+_NAMED = re.compile(r"rehearsal_([a-z]+)_(\w+)")
+_PLACE = re.compile(r"=?\$?(?:'((?:[^']|'')+)'|([^'!]+))!\$([A-Z]{1,3})\$(\d{1,7})")
+_DAY = re.compile(r"(\d{4})\s*[-/.年]\s*(\d{1,2})\s*[-/.月]\s*(\d{1,2})\s*日?")
+
+# Column keys by name, with the row and the column (from 1) of the header cell.
+Places = Mapping[str, tuple[int, int]]
+
+
+class EditedRow(NamedTuple):
+    """A row as it was found; `others` are its cells in the columns that people added."""
+
+    pulled: PulledRow
+    others: tuple[str, ...] = ()
+
+
+class EditedSheet(NamedTuple):
+    """A worksheet as it was found: all its titles, which columns are known, and which people added."""
+
+    tab: str
+    titles: tuple[str, ...]
+    columns: frozenset[str]
+    others: tuple[str, ...]
+    rows: tuple[EditedRow, ...]
+
+
+class Edited(NamedTuple):
+    """A workbook as it was found; `notes` say what was skipped, `foreign` is what people added."""
+
+    sheets: Mapping[str, EditedSheet]
+    properties: Mapping[str, str]
+    foreign: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def read_edited(path: Path) -> Edited:
+    """All worksheets that are known; raises CaseFileError in one line for what is no workbook."""
+    places, properties, states = _outline(path)
+    shown = {sheet.name: sheet for sheet in read_workbook(path)}
+    hidden = [name for name, state in states.items() if state != "visible" and name != LISTS]
+    found = shown | {name: sheet for name in hidden for sheet in read_workbook(path, name)}
+    names = _identified(found, places)
+    notes: list[str] = []
+    sheets = {
+        name: _sheet(found[tab], places.get(tab, {}).get(name, {}), layouts()[name], notes)
+        for name, tab in names.items()
+    }
+    foreign = tuple(tab for tab in found if tab not in names.values() and found[tab].lines)
+    return Edited(sheets, properties, foreign, tuple(notes))
+
+
+def _outline(
+    path: Path,
+) -> tuple[dict[str, dict[str, dict[str, tuple[int, int]]]], dict[str, str], dict[str, str]]:
+    """Header cells by tab, worksheet and column; the program's own properties; states of the tabs."""
+    data = package(path, "Excel")
+    with readable(path, "Excel"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        book = openpyxl.load_workbook(data, read_only=True, keep_links=False)
+        # The names of a copied worksheet are its own: they count where the original is gone.
+        own = {n: d for sheet in book.worksheets for n, d in sheet.defined_names.items()}
+        places = _places(own | dict(book.defined_names.items()))
+        properties = {p.name: str(p.value) for p in book.custom_doc_props.props}
+        return places, properties, {sheet.title: sheet.sheet_state for sheet in book.worksheets}
+
+
+def _places(names: Mapping[str, Any]) -> dict[str, dict[str, dict[str, tuple[int, int]]]]:
+    places: dict[str, dict[str, dict[str, tuple[int, int]]]] = {}
+    for name, defined in names.items():
+        known, at = _NAMED.fullmatch(name), _PLACE.fullmatch(defined.attr_text or "")
+        if known and at and known[1] in layouts():
+            tab = at[1].replace("''", "'") if at[1] else at[2]
+            header = int(at[4]), column_index_from_string(at[3])
+            places.setdefault(tab, {}).setdefault(known[1], {})[known[2]] = header
+    return places
+
+
+def _identified(tabs: Mapping[str, Worksheet], places: Mapping[str, Mapping[str, Places]]) -> dict[str, str]:
+    """Which tab is which worksheet: by the names in it, else by its title, else by its column titles."""
+    found: dict[str, str] = {}
+    for tab in tabs:
+        for name, columns in places.get(tab, {}).items():
+            if name not in found or len(columns) > len(places[found[name]][name]):
+                found[name] = tab
+    for name, layout in layouts().items():
+        free = [tab for tab in tabs if tab not in found.values()]
+        titled = [tab for tab in free if folded(tab) in layout.tabs]
+        alike = titled or [tab for tab in free if _resembles(tabs[tab], layout)]
+        if name not in found and alike:
+            found[name] = alike[0]
+    return {name: found[name] for name in layouts() if name in found}
+
+
+def _resembles(sheet: Worksheet, layout: Layout) -> bool:
+    """Whether more than half of a worksheet's columns are there, and more than two of them."""
+    best = max((_titled(line, layout) for line in sheet.lines[:_MOST_TITLE_ROWS]), default=0)
+    return best > max(2, len(set(layout.columns.values())) / 2)
+
+
+def _titled(line: Line, layout: Layout) -> int:
+    return len({layout.column(text) for text in line.texts.values()} - {None})
+
+
+def _sheet(sheet: Worksheet, places: Places, layout: Layout, notes: list[str]) -> EditedSheet:
+    header, columns = _header(sheet, places, layout)
+    below = [line for line in sheet.lines if line.number > header.number]
+    known = set(columns.values())
+    filled = {column for line in (header, *below) for column in line.texts}
+    others = sorted(column for column in filled if column not in known)
+    if "key" not in columns:
+        notes.append(f"{sheet.name}: the column of keys is gone, so no row can be told from another")
+    missing = sorted(layout.team - columns.keys())
+    notes += [f"{sheet.name}: there is no column {key}" for key in missing]
+    return EditedSheet(
+        tab=sheet.name,
+        titles=tuple(header.texts[column] for column in sorted(header.texts)),
+        columns=frozenset(columns),
+        others=tuple(header.texts.get(column, "") for column in others),
+        rows=tuple(_rows(_Known(sheet.name, columns, others, layout), below, notes)),
+    )
+
+
+def _header(sheet: Worksheet, places: Places, layout: Layout) -> tuple[Line, dict[str, int]]:
+    """The header's line, and where each column stands: by its name, or else by its title."""
+    lines = {line.number: line for line in sheet.lines}
+    number = Counter(row for row, _ in places.values()).most_common(1)[0][0] if places else 0
+    named = {key: column for key, (row, column) in places.items() if row == number}
+    top = lines.get(number, Line(number, {}))
+    titled = max(sheet.lines[:_MOST_TITLE_ROWS], key=lambda line: _titled(line, layout), default=top)
+    if not named or _stale(top, named, layout) or (_titled(titled, layout) > 2 > _titled(top, layout)):
+        top, named = titled, {}
+    for column, text in sorted(top.texts.items()):
+        key = layout.column(text)
+        if key and key not in named and column not in named.values():
+            named[key] = column
+    return top, named
+
+
+def _stale(header: Line, named: Mapping[str, int], layout: Layout) -> bool:
+    """Whether names were left behind by a program that moved the columns: they stand at other titles."""
+    return any(
+        layout.column(header.texts.get(column, "")) not in (None, key) for key, column in named.items()
+    )
+
+
+class _Known(NamedTuple):
+    """A tab, where its columns stand, where those stand that people added, and what is known of them."""
+
+    tab: str
+    columns: Mapping[str, int]
+    others: Sequence[int]
+    layout: Layout
+
+    def faults(self, line: Line) -> Iterator[str]:
+        """What could not be read of the team's cells in a line."""
+        team = {column for key, column in self.columns.items() if key in self.layout.team}
+        for column, why in line.faults.items():
+            if column in team or column in self.others:
+                yield f"{self.tab}, row {line.number}, column {get_column_letter(column)}: {why}"
+
+    def cells(self, line: Line) -> dict[str, str]:
+        """The filled cells of a line by key."""
+        return {
+            key: read_value(key, line.texts[column], self.layout)
+            for key, column in self.columns.items()
+            if column in line.texts
+        }
+
+
+def _rows(known: _Known, lines: Sequence[Line], notes: list[str]) -> Iterator[EditedRow]:
+    seen: dict[str, int] = {}
+    for line in lines:
+        notes += known.faults(line)
+        cells = known.cells(line)
+        key = cells.pop("key", "")
+        beside = tuple(line.texts.get(column, "") for column in known.others)
+        if not (key or cells or any(beside)):
+            continue
+        if key in seen:
+            notes.append(
+                f"{known.tab}, row {line.number}: the same key as row {seen[key]}; read as an added row"
+            )
+            key = ""
+        elif key:
+            seen[key] = line.number
+        yield EditedRow(PulledRow(key=key, cells=cells, number=line.number), beside)
+
+
+def read_value(column: str, text: str, layout: Layout) -> str:
+    """What a cell means: the id of a choice, a day in ISO 8601, or its text."""
+    if column in layout.choices:
+        return layout.choice(column, text)
+    if column in layout.days and (day := _DAY.fullmatch(text.strip())):
+        return f"{int(day[1]):04}-{int(day[2]):02}-{int(day[3]):02}"
+    return text
