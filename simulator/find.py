@@ -63,6 +63,11 @@ def form(name: str) -> Form:
     return Form(Path(name) if _is_path(name) else JUDGES / f"_{name}.toml")
 
 
+def judge_name(given: str) -> str:
+    """What the scores of `mine.py:strict` or `./strict.toml` are filed under."""
+    return given.rsplit(":", 1)[-1] if ":" in given else Path(given).stem
+
+
 def judge_files(name: str) -> list[Path]:
     """What a function judge of the shelf is made of: its module, and what begins with its name."""
     return [path for path in (JUDGES / f"{name}.py", *sorted(JUDGES.glob(f"_{name}*.*"))) if path.is_file()]

@@ -137,15 +137,10 @@ def _stand_in(name: str) -> Callable[..., Any] | None:
 
 
 def _judges(names: Sequence[str]) -> dict[str, Rubric | Callable[..., Any]]:
-    judges = {_judge_name(name): find.judge(name) for name in names}
+    judges = {find.judge_name(name): find.judge(name) for name in names}
     if len(judges) < len(names):
-        filed = [_judge_name(name) for name in names]
+        filed = [find.judge_name(name) for name in names]
         twice = next(name for name in filed if filed.count(name) > 1)
         msg = f"--judges names two judges called '{twice}': their grades would be filed under one name."
         raise InputError(msg)
     return judges
-
-
-def _judge_name(given: str) -> str:
-    """What the scores of `mine.py:strict` or `./strict.toml` are filed under."""
-    return given.rsplit(":", 1)[-1] if ":" in given else Path(given).stem

@@ -76,3 +76,21 @@ def test_a_refused_key_stops_at_once(
     assert "REHEARSAL_JUDGE_KEY" in said
     assert "python run.py grade 2" in said
     assert now().scores == run.scores
+
+
+def test_judges_of_ones_own_are_filed_under_their_names(
+    run: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A path or a function makes one column, not a second one that nobody filled."""
+    (tmp_path / "checks.py").write_text(
+        "from simulator import Score\n\n\n"
+        "def short(exhibit):\n"
+        "    kept = {'judge': '', 'conversation': '', 'turn': 1}\n"
+        "    return Score(**kept, state='scored', value=1, raw=1, scale=(0, 1))\n",
+        encoding="utf-8",
+    )
+    assert main(("grade", "latest", "--offline", "--judges", "checks.py:short", "--json")) == 0
+    shown = json.loads(capsys.readouterr().out)["judges"]
+
+    assert list(shown) == ["turn", "fluency", "short"]
+    assert shown["short"]["failed"] == 0

@@ -11,6 +11,7 @@ from simulator.analysis.gate import Gate, decide
 from simulator.analysis.summary import as_json, everyone_who_graded, summarise
 from simulator.commands.sinks import Painting, paint, write_atomically
 from simulator.errors import RunFileError
+from simulator.find import judge_name
 from simulator.reports.standing import Standings, standings
 from simulator.reports.told import Told
 from simulator.settings import Settings
@@ -48,7 +49,7 @@ def say_stopped(path: Path, why: str, go_on: str = "--resume {run}") -> None:
 def _show(path: Path, settings: Settings) -> Gate:
     """Report files, summary and JSON."""
     results = read_run(path)
-    judges = everyone_who_graded(results, settings.judges)
+    judges = everyone_who_graded(results, tuple(map(judge_name, settings.judges)))
     summary = summarise(results, rules=settings.red, judges=judges, seed=settings.seed)
     gate = decide(summary, settings.target, settings.max_failed)
     language = report_language(results)
