@@ -1,6 +1,6 @@
 # Everything runs in .venv of this checkout; the first target that needs it makes it.
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format coverage golden bench bench-validity shipped-calibrations lock clean
+.PHONY: help install demo test check format coverage golden bench bench-sheets bench-validity shipped-calibrations lock clean
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -43,6 +43,9 @@ golden: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
+
+bench-sheets: $(READY)
+	$(BIN)/python -m benchmarks.sheets
 
 bench-validity: $(READY)
 	$(BIN)/python -m benchmarks.validity

@@ -207,6 +207,12 @@ class RunFile:
         self._lock.close()
 
 
+def note(path: Path, key: str, body: str) -> None:
+    """A note about a finished run, as JSON; it is held only for that moment."""
+    with contextlib.closing(RunFile.reopen(path)) as file:
+        file.noted(key, body)
+
+
 def read_run(path: Path) -> Results:
     """A run, finished or not, without holding it."""
     schema.check(path)

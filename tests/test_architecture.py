@@ -33,9 +33,9 @@ DOORS = {
     "langchain": ("simulator/providers.py", "rag_adapters/"),
     "langchain_core": ("simulator/providers.py", "rag_adapters/"),
     "faiss": ("rag_adapters/",),
-    "gspread": ("simulator/reports/sheets.py",),
-    "google": ("simulator/reports/sheets.py",),
-    "oauth2client": ("simulator/reports/sheets.py",),
+    "gspread": ("simulator/reports/sheets/",),
+    "google": ("simulator/reports/sheets/",),
+    "oauth2client": ("simulator/reports/sheets/",),
     "pandas": ("simulator/analysis/", "simulator/reports/"),
 }
 SHELVES = ("judges", "rag_adapters")

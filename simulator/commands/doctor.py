@@ -33,7 +33,7 @@ def command(flags: dict[str, Any]) -> int:
     from simulator.commands.sinks import check_sinks
 
     settings = load(flags)
-    check_sinks(settings.to)
+    check_sinks(settings)
     return asyncio.run(_examine(settings))
 
 
@@ -55,6 +55,10 @@ async def _examine(settings: Settings) -> int:
     checks: dict[str, Check] = {f"{role} model": _model_check(stage, role) for role in stage.endpoints}
     checks["bot"] = _bot_check(stage, plan)
     checks["runs folder"] = _folder_check(Path(settings.runs))
+    if settings.sheet or settings.new_sheet or "sheets" in settings.to:
+        checks["Google account"] = _account_check
+    if settings.sheet:
+        checks["Google Sheet"] = _sheet_check(settings.sheet, settings.worksheet or "")
     try:
         for name, check in checks.items():
             try:
@@ -118,6 +122,28 @@ def _shown(value: Any, *, masked: bool = False) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value))
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+async def _account_check() -> str:
+    from simulator.reports.sheets import account
+
+    who = account()
+    if who.kind == "service":
+        return f"service account; share (共有) the sheet with {who.email} as an editor (編集者)"
+    return f"signed in as {who.email or 'a person'}" if who.kind == "person" else "the machine's own account"
+
+
+def _sheet_check(sheet: str, worksheet: str) -> Check:
+    async def check() -> str:
+        from simulator.reports.sheets import pull, target
+
+        found = await asyncio.to_thread(pull, target(sheet, worksheet), ("summary",))
+        runs = len(found.rows.get("summary", ()))
+        return "can be read" + (
+            f"; a run was pushed there before ({runs} rows)" if runs else "; nothing there yet"
+        )
+
+    return check
 
 
 def _model_check(stage: "Stage", role: "Role") -> Check:

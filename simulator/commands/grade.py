@@ -44,7 +44,7 @@ def command(flags: dict[str, Any], run: Run = "latest", again: Again = False) ->
     from simulator.store import RunFile, find_run
 
     shown = load(flags)
-    check_sinks(shown.to)
+    check_sinks(shown)
     path = find_run(run, Path(shown.runs))
     with contextlib.closing(RunFile.reopen(path)) as file:
         settings = _settings(file, flags, shown)

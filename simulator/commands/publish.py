@@ -10,7 +10,7 @@ from typing import Any
 from simulator.analysis.gate import Gate, decide
 from simulator.analysis.summary import as_json, everyone_who_graded, summarise
 from simulator.commands.sinks import Painting, paint, write_atomically
-from simulator.errors import RunFileError
+from simulator.errors import RehearsalError
 from simulator.find import judge_name
 from simulator.reports.standing import Standings, standings
 from simulator.reports.told import Told
@@ -28,7 +28,9 @@ def publish(path: Path, settings: Settings, stopped: str | None = None, go_on: s
     """
     if stopped is None:
         return _exit_code(_show(path, settings))
-    with contextlib.suppress(RunFileError):  # the disk is full: that it stopped says it all
+    with contextlib.suppress(
+        RehearsalError
+    ):  # a full disk, a sheet that is away: that it stopped says it all
         _show(path, settings)
     say_stopped(path, stopped, go_on)
     return INCOMPLETE

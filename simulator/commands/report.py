@@ -30,7 +30,7 @@ def command(flags: dict[str, Any], run: Run = "latest") -> int:
     from simulator.store import find_run, read_run
 
     shown = load(flags)
-    check_sinks(shown.to)
+    check_sinks(shown)
     path = find_run(run, Path(shown.runs))
     changes: dict[str, Any] = {name: getattr(shown, name) for name in SHOWING}
     if flags["target"] is not None:

@@ -28,7 +28,7 @@ def command(flags: dict[str, Any]) -> int:
     from simulator.commands.sinks import check_sinks
 
     settings = load(flags)
-    check_sinks(settings.to)
+    check_sinks(settings)
     if settings.resume is not None:
         return _resume(settings)
     return _start(settings)

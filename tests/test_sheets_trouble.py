@@ -1,0 +1,361 @@
+"""Trouble on the way to Google: what is waited for, what is never done twice, and what each line says."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.errors import InputError
+from simulator.reports.sheets import (
+    Account,
+    Door,
+    SinkUnavailable,
+    Target,
+    account,
+    new_sheet,
+    pull,
+    push,
+    target,
+    worksheet_values,
+)
+from tests.pushing import KEY, TITLE, Time, patient, pushed, review, sheets_server
+from tests.servers.sheets import MARI, ROBOT, SheetsServer
+from tests.servers.sheets_auth import CLIENT_ID, CLIENT_SECRET
+from tests.servers.sheets_troubles import Trouble
+
+GIVEN = "REHEARSAL_GOOGLE_CREDENTIALS"
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[SheetsServer]:
+    with sheets_server(monkeypatch) as running:
+        yield running
+
+
+def keys(server: SheetsServer) -> list[str]:
+    return [row[0] for row in server.person(KEY).rows(TITLE)[1:]]
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        Trouble.lost_reply(on="spreadsheets.batchUpdate", times=3),
+        Trouble.status(502, on="write", html=True, times=2),
+        Trouble.status(503, on="read", times=2),
+        Trouble.status(500, on="write", html=False),
+        Trouble.status(429, on="write", times=3),
+        Trouble.reset(on="read", times=2),
+        Trouble.reset(on="write"),
+        Trouble.reset(on="token"),
+        Trouble.slow(0.05),
+    ],
+    ids=lambda trouble: f"{trouble.kind} {trouble.code} {trouble.on}",
+)
+def test_what_passes_is_waited_for(server: SheetsServer, trouble: Trouble) -> None:
+    """Every row is there once, in order, whatever reply was lost."""
+    trouble.times = min(trouble.times, 3)
+    server.troubles = [Trouble(**{**vars(trouble)})]
+    pushed(review("r1"))
+    server.troubles = [Trouble(**{**vars(trouble)})]
+    pushed(review("r2"))
+
+    assert keys(server) == ["r2/a", "r2/b", "r2/c", "r1/a", "r1/b", "r1/c"]
+    assert pushed(review("r2")).writes == 0
+
+
+def test_a_lost_reply_is_looked_up_before_anything_is_written_again(server: SheetsServer) -> None:
+    """The rows are there: they are read, and not written a second time."""
+    pushed(review("r1"))
+    server.log.clear()
+    server.troubles = [Trouble.lost_reply(on="spreadsheets.batchUpdate")]
+    done = pushed(review("r2"))
+
+    assert server.log.writes == done.writes == 1
+    assert keys(server)[:3] == ["r2/a", "r2/b", "r2/c"]
+
+
+def test_the_quota_is_waited_out(server: SheetsServer) -> None:
+    """429 without Retry-After: longer and longer waits, until the minute is over."""
+    time = Time()
+    server.quota.reads, server.quota.clock = 4, time.now
+    pushed(review("r1"))
+    push([review("r2")], target(KEY), door=patient(time))
+    push([review("r3")], target(KEY), door=patient(time))
+
+    assert len(keys(server)) == 9
+    assert len([seconds for seconds in time.sleeps if seconds > 1]) >= 1
+
+
+def test_retry_after_is_heeded(server: SheetsServer) -> None:
+    """Google's own figure is waited, and no more."""
+    time = Time()
+    trouble = Trouble.status(429, on="write")
+    trouble.headers = {"Retry-After": "7"}
+    server.troubles = [trouble]
+    push([review()], target(KEY), door=patient(time))
+
+    assert 7.0 in time.sleeps
+
+
+@pytest.mark.parametrize("trouble", [Trouble.status(503, on="read", times=999), Trouble.reset(times=999)])
+def test_google_stays_away(server: SheetsServer, trouble: Trouble) -> None:
+    """A bounded number of attempts, then a line of its own kind that says what to do later."""
+    time = Time()
+    server.troubles = [trouble]
+    with pytest.raises(SinkUnavailable) as error:
+        push([review()], target(KEY), door=patient(time))
+
+    assert "run is complete" in str(error.value)
+    assert "report RUN --to sheets" in str(error.value)
+    assert "\n" not in str(error.value)
+    assert "<" not in str(error.value)
+    assert len(time.sleeps) == 7
+    assert sum(time.sleeps) < 240
+
+
+def forbidden(server: SheetsServer) -> None:
+    server.share(KEY, ROBOT, "")
+
+
+def readable(server: SheetsServer) -> None:
+    server.share(KEY, ROBOT, "reader")
+
+
+def disabled(server: SheetsServer) -> None:
+    server.disabled = {"sheets"}
+
+
+def policy(server: SheetsServer) -> None:
+    server.domain_policy = True
+
+
+def gone(server: SheetsServer) -> None:
+    del server.store.books[KEY]
+
+
+def revoked(server: SheetsServer) -> None:
+    server.accounts.revoke(ROBOT)
+
+
+def full(server: SheetsServer) -> None:
+    server.book(KEY).sheets[0].grid.columns = 10_000
+
+
+def guarded(server: SheetsServer) -> None:
+    pushed(review("r0"))
+    sheet = server.book(KEY).sheet(TITLE)
+    told = {"protectedRangeId": 1, "range": {"sheetId": sheet.id}, "editors": {"users": [MARI]}}
+    sheet.lists["protectedRanges"].append(told)
+
+
+@pytest.mark.parametrize(
+    ("deed", "words"),
+    [
+        (forbidden, ("no access", "共有", ROBOT, "編集者")),
+        (readable, ("reading only", "編集者", ROBOT)),
+        (disabled, ("switched off", "https://console.developers.google.com/apis/api/sheets.googleapis.com")),
+        (policy, ("外部共有禁止", "administrator", ROBOT)),
+        (gone, ("no such sheet", "/d/")),
+        (revoked, ("refused the credentials", "invalid_grant")),
+        (full, ("10 million cells",)),
+        (guarded, ("シートと範囲を保護", ROBOT)),
+    ],
+)
+def test_what_people_can_mend_is_one_line(
+    server: SheetsServer, deed: Callable[[SheetsServer], None], words: tuple[str, ...]
+) -> None:
+    """It says what to click and with whom to share; it is not tried again."""
+    deed(server)
+    time = Time()
+    with pytest.raises(InputError) as error:
+        push([review("r1")], target(KEY), door=patient(time))
+
+    for word in words:
+        assert word in str(error.value)
+    assert "\n" not in str(error.value)
+    assert [seconds for seconds in time.sleeps if seconds > 1] == []
+
+
+@pytest.mark.parametrize(
+    ("sheet", "key"),
+    [
+        ("1AbC-_d", "1AbC-_d"),
+        ("https://docs.google.com/spreadsheets/d/1AbC/edit?gid=0#gid=0", "1AbC"),
+        ("https://docs.google.com/spreadsheets/u/1/d/1AbC", "1AbC"),
+        ("https://docs.google.com/a/example.co.jp/spreadsheets/d/1AbC/edit", "1AbC"),
+        (" http://127.0.0.1:8765/spreadsheets/d/example/view ", "example"),
+    ],
+)
+def test_addresses(sheet: str, key: str) -> None:
+    """As copied from the browser, or the key alone."""
+    assert target(sheet) == Target(key=key)
+
+
+@pytest.mark.parametrize(
+    ("sheet", "words"),
+    [
+        ("", "key stands between /d/ and /edit"),
+        ("会話のシート", "key stands between"),
+        ("https://example.com/x", "key stands between"),
+        ("https://docs.google.com/spreadsheets/d/e/2PACX-1v/pubhtml", "ウェブに公開"),
+    ],
+)
+def test_a_wrong_address_is_one_line(sheet: str, words: str) -> None:
+    """It says where the key stands."""
+    with pytest.raises(InputError, match=words):
+        target(sheet)
+    with pytest.raises(InputError, match="--worksheet"):
+        target("k", "x" * 61)
+
+
+def person(server: SheetsServer) -> dict[str, str]:
+    """What a sign-in in a browser leaves behind."""
+    told = {"type": "authorized_user", "client_id": CLIENT_ID, "client_secret": CLIENT_SECRET}
+    return told | {"refresh_token": server.accounts.person(MARI)}
+
+
+def test_who_we_are(server: SheetsServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A key file or its JSON, in either variable, ours first; a person's sign-in, too."""
+    robot, other = server.service_account(), server.service_account("other@x.iam.gserviceaccount.com")
+    file = tmp_path / "鍵.json"
+    file.write_text(json.dumps(other), encoding="utf-8")
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(file))
+    assert account() == Account("service", robot["client_email"])
+
+    monkeypatch.delenv(GIVEN)
+    assert account() == Account("service", "other@x.iam.gserviceaccount.com")
+    monkeypatch.setenv(GIVEN, str(file))
+    assert account().email == "other@x.iam.gserviceaccount.com"
+    monkeypatch.setenv(GIVEN, json.dumps(person(server)))
+    assert account() == Account("person")
+    assert push([review()], target(KEY), door=patient()).rows == 3
+    assert {entry.account for entry in server.log if entry.method != "token"} == {MARI}
+
+
+def test_what_gcloud_left_behind_is_taken(
+    server: SheetsServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Where no variable is set; where there is nothing either, the line says which one to set."""
+    monkeypatch.delenv(GIVEN)
+    monkeypatch.setenv("NO_GCE_CHECK", "true")
+    monkeypatch.delenv("CLOUDSDK_CONFIG", raising=False)
+    with pytest.raises(InputError, match="set GOOGLE_APPLICATION_CREDENTIALS"):
+        account()
+    file = tmp_path / "home" / ".config" / "gcloud" / "application_default_credentials.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps(person(server)), encoding="utf-8")
+
+    assert account() == Account("person")
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", "[]")
+    with pytest.raises(InputError, match="there is no such file"):
+        account()
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("/no/such/file.json", "there is no such file"),
+        ("{", "cannot be read as JSON"),
+        ('{"type": "service_account", "private_key": "hush"}', "incomplete"),
+        ('{"type": "hush"}', "neither a service account"),
+        ('{"_module": "oauth2client.service_account", "private_key": "hush"}', "extra 'legacy'"),
+    ],
+)
+def test_wrong_credentials_are_one_line(monkeypatch: pytest.MonkeyPatch, said: str, words: str) -> None:
+    """It names the variable or the extra, and shows nothing of what stands in it."""
+    monkeypatch.setitem(sys.modules, "oauth2client.client", None)
+    monkeypatch.setenv(GIVEN, said)
+    with pytest.raises(InputError, match=words) as error:
+        account()
+
+    assert "hush" not in str(error.value)
+
+
+def test_credentials_of_oauth2client_are_taken(server: SheetsServer) -> None:
+    """By way of gspread, which makes google-auth's of them; anything else is one line."""
+    info = server.service_account()
+
+    class ServiceAccountCredentials:
+        serialization_data = info
+        token_uri = info["token_uri"]
+        _scopes = "https://www.googleapis.com/auth/spreadsheets"
+
+    ServiceAccountCredentials.__module__ = "oauth2client.service_account"
+    door = Door(ServiceAccountCredentials(), sleep=lambda _: None)
+
+    assert door.account == Account("service", ROBOT)
+    assert push([review()], target(KEY), door=door).rows == 3
+    with pytest.raises(InputError, match="no credentials of google-auth"):
+        Door(object())
+
+
+def test_an_expired_token_is_asked_for_again(server: SheetsServer) -> None:
+    """Once, and nobody notices."""
+    door = patient()
+    push([review("r1")], target(KEY), door=door)
+    server.accounts.tokens.clear()
+
+    assert push([review("r2")], target(KEY), door=door).rows == 3
+
+
+def test_a_new_sheet_of_a_persons_own(server: SheetsServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is theirs alone: shared with nobody, not even by link."""
+    monkeypatch.setenv(GIVEN, json.dumps(person(server)))
+    key = new_sheet("リハーサル", door=patient())
+    push([review()], Target(key=key, fresh=True), door=patient())
+
+    assert server.book(key).properties["title"] == "リハーサル"
+    assert server.book(key).permissions == {MARI: "owner"}
+    assert [sheet.title for sheet in server.book(key).sheets] == [TITLE]
+
+
+def test_a_new_sheet_in_a_shared_drive(server: SheetsServer) -> None:
+    """A service account puts it into a folder that is owned by the drive."""
+    folder = server.folder(ROBOT, shared_drive=True)
+    key = new_sheet("リハーサル", folder, door=patient(drive=True))
+
+    assert server.book(key).parents == [folder]
+    assert pushed(review(), to=Target(key=key, fresh=True)).worksheets == (TITLE,)
+
+
+def test_a_service_account_owns_no_files(server: SheetsServer) -> None:
+    """Without a folder it is not even tried; a folder in somebody's own Drive has no room for it."""
+    server.log.clear()
+    with pytest.raises(InputError, match="--folder with a folder of a shared drive"):
+        new_sheet("x", door=patient())
+    assert not server.log
+    with pytest.raises(InputError, match="no room at all"):
+        new_sheet("x", server.folder(ROBOT), door=patient(drive=True))
+    with pytest.raises(InputError, match="/folders/"):
+        new_sheet("x", "no-such-folder", door=patient(drive=True))
+    server.disabled = {"drive"}
+    with pytest.raises(InputError, match=r"drive\.googleapis\.com"):
+        new_sheet("x", server.folder(ROBOT, shared_drive=True), door=patient(drive=True))
+
+
+def test_a_file_is_never_made_twice(server: SheetsServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the reply is lost there is one file, and the line says to look for it."""
+    monkeypatch.setenv(GIVEN, json.dumps(person(server)))
+    server.troubles = [Trouble.lost_reply()]
+    with pytest.raises(SinkUnavailable, match="look for リハーサル in Drive"):
+        new_sheet("リハーサル", door=patient())
+
+    assert [book.properties["title"] for book in server.store.books.values()].count("リハーサル") == 1
+
+
+def test_reading_is_tried_again_and_told_in_one_line(server: SheetsServer) -> None:
+    """Pull and the questions go through the same door."""
+    pushed(review())
+    server.troubles = [Trouble.status(503, on="read", times=2)]
+    assert len(pull(target(KEY), ["review"], door=patient()).rows["review"]) == 3
+    server.share(KEY, ROBOT, "")
+    reads: list[Callable[[], Any]] = [
+        lambda: pull(target(KEY), ["review"], door=patient()),
+        lambda: worksheet_values(f"sheet:{KEY}", door=patient()),
+    ]
+    for read in reads:
+        with pytest.raises(InputError, match="共有"):
+            read()
