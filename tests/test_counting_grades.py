@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.counting.grades import DECISIVE, FILE, FOLDER, Grades, grade_of, rubric_of
+from simulator.counting.grades import DECISIVE, FILE, FOLDER, Grades, capped, grade_of, rubric_of
 from simulator.errors import PromptError
 from simulator.offline import STAND_INS
 from simulator.prompts import read_toml
@@ -17,12 +17,13 @@ LIMITS = sorted(read_toml(FILE)["limits"])
 
 @pytest.mark.parametrize("judge", LIMITS)
 def test_every_grade_can_be_reached(judge: str) -> None:
-    """Nothing is a 1, everything a 5, and each limit adds one."""
+    """Nothing is a 1, everything a 5, each limit adds one, and half-way to it is half a grade."""
     limits = read_toml(FILE)["limits"][judge]
 
     assert grade_of(0, judge) == 1
     assert grade_of(1, judge) == 5
     assert [grade_of(limit, judge) for limit in limits] == [2, 3, 4, 5]
+    assert grade_of((limits[1] + limits[2]) / 2, judge) == pytest.approx(3.5, abs=0.01)
 
 
 @given(st.sampled_from(LIMITS), st.floats(0, 1), st.floats(0, 1))
@@ -31,6 +32,18 @@ def test_more_is_never_graded_lower(judge: str, one: float, other: float) -> Non
     low, high = sorted((one, other))
 
     assert 1 <= grade_of(low, judge) <= grade_of(high, judge) <= 5
+
+
+@given(st.sampled_from(LIMITS), st.floats(0, 1), st.floats(0, 1), st.sampled_from([2, 3, 4.5]))
+def test_a_cap_narrows_the_range_and_keeps_the_order(
+    judge: str, one: float, other: float, most: float
+) -> None:
+    """What is capped at 2 still differs: the better half of it is still the better half."""
+    low, high = sorted((one, other))
+
+    assert 1 <= grade_of(low, judge, most) <= grade_of(high, judge, most) <= most
+    assert grade_of(high, judge, most) <= grade_of(high, judge)
+    assert capped(5, most) == most
 
 
 @pytest.mark.parametrize(
@@ -64,7 +77,7 @@ def test_each_judge_has_its_own_rubric() -> None:
 
 @pytest.mark.parametrize("name", DECISIVE)
 def test_what_decides_grades_changes_the_rubric(tmp_path: Path, name: str) -> None:
-    """So that grades of two maps are never mixed: the limits, the patterns, the words of feeling."""
+    """So that grades of two maps are never mixed: limits, patterns, words of feeling and of opposites."""
     for other in DECISIVE:
         shutil.copy(FOLDER / other, tmp_path / other)
     unchanged = rubric_of("similarity", tmp_path)
@@ -82,6 +95,6 @@ def test_a_new_formula_changes_the_rubric(tmp_path: Path) -> None:
     for other in DECISIVE:
         shutil.copy(FOLDER / other, tmp_path / other)
     text = FILE.read_text(encoding="utf-8")
-    (tmp_path / FILE.name).write_text(text.replace("formula = 2", "formula = 3"), encoding="utf-8")
+    (tmp_path / FILE.name).write_text(text.replace("formula = 3", "formula = 4"), encoding="utf-8")
 
-    assert rubric_of("turn", tmp_path).startswith("lexical-3-")
+    assert rubric_of("turn", tmp_path).startswith("lexical-4-")

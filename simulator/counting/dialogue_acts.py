@@ -43,7 +43,7 @@ class _Patterns:
     def __init__(self, language: Language) -> None:
         table = read_toml(FILE)[language]
         self.turn, self.aside = re.compile(table["break"]), re.compile(table["aside"])
-        self.apology = re.compile(table["apology"])
+        self.apology, self.telling = re.compile(table["apology"]), re.compile(table["telling"])
         self.acts: dict[Act, re.Pattern[str]] = {}
         for act in ("no_handover", "handover", "refusal", "courtesy", "referral"):
             joined = "|".join(f"(?:{pattern})" for pattern in table[act])
@@ -54,9 +54,9 @@ class _Patterns:
         plain = normalise(text)
         if len(plain) > LONGEST:
             return "claim"
-        if _QUESTION.search(plain):
+        if _QUESTION.search(plain) and not self.telling.search(plain):
             return "question"
-        plain = self.aside.sub("", plain)
+        plain = self.aside.sub("", plain).lstrip(" ,、")
         found = (act for act, pattern in self.acts.items() if pattern.search(plain))
         act: Act = next(found, "claim")
         return "claim" if act == "courtesy" and _DIGIT.search(plain) else act

@@ -13,11 +13,13 @@ from simulator.types import Language
 
 # What is left of a sentence's support when all its numbers are missing, or some of it is contradicted.
 MISSING_NUMBER, CONTRADICTED = 0.5, 0.5
+# A claim of this much weight of which less than this share is found is invented.
+SOME_LENGTH, INVENTED = 6, 0.3
 # How much runs of characters count beside single ones and pairs, in a script without spaces.
 RUNS = 0.7
 # What is left of the agreement with a reference: another figure or the opposite is wrong, a figure left out
 # is only incomplete.
-WRONG_NUMBER, WRONG_SIDE, LEFT_OUT = 0.25, 0.2, 0.8
+WRONG_NUMBER, WRONG_SIDE, LEFT_OUT = 0.2, 0.2, 0.8
 # An answer may say more than its reference; what it leaves out counts nine times as much.
 RECALL = 0.9
 # Clauses of less content than this are not reported as left out.
@@ -37,6 +39,11 @@ class Finding(NamedTuple):
     missing: float = 0.0
 
     @property
+    def is_invented(self) -> bool:
+        """Whether hardly anything is found of a sentence of some length, however good the rest is."""
+        return self.share < INVENTED and self.weight >= SOME_LENGTH
+
+    @property
     def support(self) -> float:
         """The share found, less what missing numbers (`missing` of all) and contradictions take from it."""
         kept = 1 - (1 - MISSING_NUMBER) * self.missing
@@ -46,16 +53,24 @@ class Finding(NamedTuple):
 class Support(NamedTuple):
     """What the passages bear out of an answer.
 
-    `score` covers every sentence; `claims` are the findings on those that state something.
+    `score` covers every sentence; `claims` are the findings on those that state something, and `beside`
+    those on what an answer declines to say beside its claims.
     """
 
     score: float
     claims: tuple[Finding, ...]
+    beside: tuple[Finding, ...] = ()
 
     @property
     def claimed(self) -> float:
-        """The supported share of the claims by weight; 1 when the answer claims nothing."""
-        return _pooled(self.claims)
+        """The supported share of what is claimed, and declined beside it, by weight; 1 when nothing is."""
+        return _pooled((*self.claims, *self.beside))
+
+    @property
+    def invented(self) -> float:
+        """The share (0..1) by weight of claims of some length that are hardly found at all."""
+        whole = sum(claim.weight for claim in self.claims)
+        return sum(claim.weight for claim in self.claims if claim.is_invented) / whole if whole else 0.0
 
     @property
     def numbers(self) -> tuple[Quantity, ...]:
@@ -99,7 +114,11 @@ def support(answer: str, passages: tuple[str, ...], language: Language, asked: s
     known = known._replace(numbers=known.numbers | quantities(asked))
     findings = {sentence: finding(sentence, known) for sentence in sentences(answer)}
     stating = [findings.get(claim) or finding(claim, known) for claim in claims(answer, language)]
-    return Support(_pooled(findings.values()), tuple(stating))
+    declined = [part.text for part in parts(answer, language) if part.act == "refusal"] if stating else []
+    if declined and is_refusal(answer, language):
+        declined = []
+    beside = tuple(findings.get(text) or finding(text, known) for text in declined)
+    return Support(_pooled(findings.values()), tuple(stating), beside)
 
 
 @lru_cache(maxsize=512)
@@ -116,7 +135,8 @@ def agreement(answer: str, reference: str, language: Language) -> Agreement:
         return Agreement(is_said, is_said)
     recall, precision = share(wanted, content_units(said)), share(given, content_units(meant))
     lacking = unmatched(_amounts(meant), quantities(said))
-    instead = _instead(lacking, unmatched(quantities(said), quantities(meant)))
+    others = unmatched(quantities(said), quantities(meant))
+    instead = _instead(unmatched(quantities(meant), quantities(said)), others)
     against = _denied(said, stated(meant)) or _denied(meant, stated(said))
     score = RECALL * recall + (1 - RECALL) * precision
     score *= (WRONG_NUMBER if instead else LEFT_OUT if lacking else 1) * (WRONG_SIDE if against else 1)
@@ -177,9 +197,9 @@ def _is_left_out(clause: str, said: str) -> bool:
 
 
 def _instead(lacking: Iterable[Quantity], others: Iterable[Quantity]) -> list[Quantity]:
-    """The other amounts that stand where a lacking one was expected: those in its unit."""
-    units = {quantity.unit for quantity in lacking} - {""}
-    return [quantity for quantity in others if quantity.unit in units]
+    """The other amounts that stand where a lacking one was expected: those of its kind."""
+    kinds = {quantity.kind for quantity in lacking} - {""}
+    return [quantity for quantity in others if quantity.kind in kinds]
 
 
 def _amounts(text: str) -> frozenset[Quantity]:
@@ -190,7 +210,7 @@ def _amounts(text: str) -> frozenset[Quantity]:
 
 def _denied(text: str, known: tuple[Clause, ...]) -> list[str]:
     compared = known[:MOST_KNOWN]
-    return [clause for clause in clauses_of(text)[:MOST_CLAUSES] if contradicts(clause, compared)]
+    return [clause.text for clause in stated(text)[:MOST_CLAUSES] if contradicts(clause, compared)]
 
 
 def _pooled(findings: Iterable[Finding]) -> float:

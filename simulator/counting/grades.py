@@ -1,5 +1,6 @@
-"""From a counted share to a grade: the limits are data, in grades.toml, the same for both languages."""
+"""From a counted share to a grade: the knots are data, in grades.toml, the same for both languages."""
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import pairwise
@@ -12,7 +13,9 @@ from simulator.prompts import fingerprint, read_toml
 FOLDER = Path(__file__).parent
 FILE = FOLDER / "grades.toml"
 # What else decides grades, and so is part of their fingerprint.
-DECISIVE = ("grades.toml", "dialogue_acts.toml", "feelings.toml")
+DECISIVE = ("grades.toml", "dialogue_acts.toml", "feelings.toml", "polarity.toml")
+# Grades have so many decimals: enough to tell answers apart, and few enough to read.
+DECIMALS = 2
 
 
 class Grades:
@@ -25,19 +28,33 @@ class Grades:
         if not isinstance(self.formula, int):
             raise PromptError(f"{path}: formula must be a whole number.")
         limits = _table(path, tables, "limits")
-        self._limits = {name: _rising(path, name, each) for name, each in limits.items()}
+        self._knots = {name: (0.0, *_rising(path, name, each)) for name, each in limits.items()}
         self._thresholds = _table(path, tables, "thresholds")
         for name, value in self._thresholds.items():
             if not _is_share(value):
                 raise PromptError(f"{path}: [thresholds] {name} must be a share between 0 and 1.")
 
-    def grade(self, share: float, judge: str) -> int:
-        """The grade (1..5) of a share (0..1): one more for every limit that it reaches."""
-        return 1 + sum(share >= limit for limit in self._limits[judge])
+    def grade(self, share: float, judge: str, most: float = 5) -> float:
+        """The grade (1 to `most`) of a share (0..1), rising in straight lines from limit to limit.
+
+        `most` narrows the whole range instead of cutting its top off: what is capped keeps its order.
+        """
+        knots = self._knots[judge]
+        at = bisect_right(knots, share)
+        if at == len(knots):
+            grade = float(at)
+        else:
+            grade = at + max(0.0, share - knots[at - 1]) / (knots[at] - knots[at - 1]) if at else 1.0
+        return round(capped(grade, most), DECIMALS)
 
     def reaches(self, share: float, threshold: str) -> bool:
         """Whether a share is at or above a named threshold."""
         return share >= float(self._thresholds[threshold])
+
+
+def capped(grade: float, most: float) -> float:
+    """A grade (1..5) in the narrower range from 1 to `most`, in its order."""
+    return 1 + (grade - 1) * (most - 1) / 4
 
 
 @cache
@@ -46,9 +63,9 @@ def grades() -> Grades:
     return Grades()
 
 
-def grade_of(share: float, judge: str) -> int:
-    """The grade (1..5) of a share (0..1) by the shipped map."""
-    return grades().grade(share, judge)
+def grade_of(share: float, judge: str, most: float = 5) -> float:
+    """The grade (1 to `most`, at most 5) of a share (0..1) by the shipped map."""
+    return grades().grade(share, judge, most)
 
 
 @cache

@@ -48,6 +48,7 @@ _SPELLINGS = "|".join(
 )
 _ENGLISH = {unit: next(filter(str.isascii, spellings), unit) for unit, spellings in _UNITS.items()}
 _SYMBOLS = {"gb": "GB", "mb": "MB", "mbps": "Mbps", "gbps": "Gbps", "km": "km", "kg": "kg"}
+_DAY_UNIT = "th"
 _CURRENCY = {"¥": "円", "$": "$", "€": "€", "£": "£"}
 
 _PLAIN = r"\d+(?:,\d{3}(?!\d))*(?:\.\d+)?"
@@ -63,6 +64,25 @@ _KANJI_AMOUNT = re.compile(
     r"(?<![一-龥])(?:[一二三四五六七八九]?十[一二三四五六七八九]?|[二三四五六七八九])(?=か月|ヶ月|カ月|ヵ月|年間|日間|週間|営業日|時間|回(?![線答復])|名様|泊|円)"
     rf"|(?<![{KANJI}\d数何幾第])[{KANJI}]{{2,24}}+(?=円|ドル)"
 )
+# Days of a month in English: the 20th (not: the 20th century), 31 May, May 31st. As a unit they are "th".
+_MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|march|mar|april|apr|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
+    r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b\.?"
+)
+_NO_DAY = (
+    r"(?! (?:centur|floor|street|avenue|edition|birthday|anniversar|place|season|grade|time|amendment"
+    r"|president|state|month|year|week|hour|version|generation|century|district|row|line|item|step|page|chapter|minute))"
+)
+_DAY = re.compile(
+    rf"\bthe (\d{{1,2}})(?:st|nd|rd|th)\b{_NO_DAY}"
+    rf"|(?<![\d.,:$-])\b(\d{{1,2}})(?:st|nd|rd|th)?(?= (?:of )?{_MONTH})"
+    rf"|\b{_MONTH} (\d{{1,2}})(?:st|nd|rd|th)?\b(?![:.,]?\d|%| (?:{_SPELLINGS}))"
+)
+# A figure as it stands beside "within" or 以内: 20日, 3 business days, the 20th, 31 May.
+FIGURE = (
+    rf"(?:the )?(?:{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?\b(?!\d)|(?<![\d.,-]){_PLAIN}(?!\d)"
+    rf"(?:(?:st|nd|rd|th)?(?: of)? {_MONTH}|(?:st|nd|rd|th)\b|\s?(?:{_SPELLINGS})|[歳才個枚台件口]|)目?)"
+)
 _BRACKETED = re.compile(r"\[\d{1,3}\]")
 _COMPOUND = re.compile(rf"({_PLAIN})([千万億])")
 
@@ -73,11 +93,20 @@ class Quantity(NamedTuple):
     value: str
     unit: str
 
+    @property
+    def kind(self) -> str:
+        """What it is a number of: its unit, `time` (of day), `code` (or telephone number), or nothing."""
+        if self.unit or ":" in self.value:
+            return self.unit or "time"
+        return "code" if len(self.value) >= SHORTEST_CODE else ""
+
     def shown(self, language: Language) -> str:
         """The number as people of that language write it: 22,000円, 22,000 yen, 9:00."""
         value = f"{Decimal(self.value):,}" if self.unit in {"円", "$"} else self.value
         if self.unit in _CURRENCY.values() and self.unit != "円":
             return f"{self.unit}{value}"
+        if self.unit == _DAY_UNIT:
+            return f"{self.value}日" if language == "ja" else ordinal(int(self.value))
         if self.unit in _SYMBOLS:
             return f"{value} {_SYMBOLS[self.unit]}"
         return value + (self.unit if language == "ja" else f" {_ENGLISH.get(self.unit, self.unit)}".rstrip())
@@ -104,8 +133,17 @@ def quantities(text: str) -> frozenset[Quantity]:
         return " "
 
     rest = _CLOCK.sub(take_clock, _CODE.sub(take_code, plain))
+    if "a" in rest or "e" in rest or "o" in rest or "u" in rest:  # no Latin vowel, no English date
+        found.update(Quantity(str(int(next(filter(None, day)))), _DAY_UNIT) for day in _DAY.findall(rest))
+        rest = _DAY.sub(" ", rest)
     found.update(_amount(match) for match in _AMOUNT.finditer(rest))
     return frozenset(q for q in found if q.unit or len(q.value) > 1)
+
+
+def ordinal(number: int) -> str:
+    """A number as English counts: 1st, 12th, 22nd."""
+    ending = "th" if 10 < number % 100 < 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
 
 
 def unmatched(stated: Iterable[Quantity], known: Iterable[Quantity]) -> list[Quantity]:

@@ -140,7 +140,7 @@ class Reading:
         """Whether it says the opposite of what an earlier answer said."""
         said = [clause for turn in self.exhibit.earlier for clause in stated(turn.answer.text)]
         saying = stated(self.answer)[:MOST_CLAUSES] if said else ()
-        return any(contradicts(clause.text, said[-MOST_KNOWN:]) for clause in saying)
+        return any(contradicts(clause, said[-MOST_KNOWN:]) for clause in saying)
 
     @cached_property
     def already_answered(self) -> bool:

@@ -18,8 +18,13 @@ _TOKEN = re.compile(
 _MARKUP = re.compile(r"^[^\S\n]*(?:#+\s+|>\s*|(?:[-*・•●○◆■]|\(?\d{1,2}[.)])\s+)|\*\*|__|`", re.MULTILINE)
 _SENTENCE_END = re.compile(
     r"\n+|(?<=[。！？])(?![」』）)。！？]|[^「『]{0,200}[」』])|(?<=[!?])\s*(?=[^\W\da-z_])|(?<=\w\.|[\"”)]\.|.[!?])\s+(?=[\"“'(\[]?[A-Z0-9])"
+    r"|(?<=\w \.|\w [!?])\s+(?=\w)|(?<=[a-z]{3}[.!?])\s+(?=[a-z])"
 )
-_ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|etc|vs|mr|mrs|ms|dr|approx|inc|ltd)\.$", re.IGNORECASE)
+_ABBREVIATION = re.compile(
+    r"\b(?:e\.g|i\.e|etc|vs|mr|mrs|ms|dr|approx|inc|ltd|incl|excl|dept|tel|fig|vol|max|min|est|ext"
+    r"|jan|feb|apr|aug|sept?|oct|nov|dec)\.$",
+    re.IGNORECASE,
+)
 _CLAUSE_END = re.compile(r"(?<=[、，;；])(?!\d)|(?<=,)\s{1,4}|\s{1,4}(?=but\b|although\b|because\b)")
 
 

@@ -1,16 +1,16 @@
 """The turn judge by counting: steps, a conclusion, five categories and Overall from the same measures."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from simulator.counting.disturbances import COSTS, disturbances
 from simulator.counting.evidence import best_agreement
-from simulator.counting.grades import grade_of
+from simulator.counting.grades import DECIMALS, capped, grade_of
 from simulator.counting.reading import ANSWERED, Reading
 from simulator.counting.segments import sentences
 from simulator.counting.verdicts import (
     Verdict,
     differing,
-    has_invention,
     lacking,
     supported_grade,
 )
@@ -24,20 +24,24 @@ WEIGHTS = {
     "correctness": 0.3,
     "coherence": 0.05,
 }
-# The most that Overall may be for a grade of completeness and of correctness.
-CAP_BY_COMPLETENESS = {1: 2, 2: 3, 3: 4, 4: 4, 5: 5}
-CAP_BY_CORRECTNESS = {1: 1, 2: 2, 3: 3, 4: 5, 5: 5}
+# The most that Overall may be for grades 1 to 5 of completeness and of correctness; it rises evenly between.
+CAP_BY_COMPLETENESS = (2, 3, 4, 4, 5)
+CAP_BY_CORRECTNESS = (1, 2, 3, 5, 5)
 
 
 class Marks(NamedTuple):
-    """The categories but coherence, the most that Overall may be, and what to conclude (a wording key)."""
+    """The categories but coherence, the most that Overall may be, and what to conclude (a wording key).
 
-    understanding: int
-    relevance: int
-    completeness: int
-    correctness: int
-    most: int
+    Grades by rule are whole, and so is Overall then; `is_measured` ones are not.
+    """
+
+    understanding: float
+    relevance: float
+    completeness: float
+    correctness: float
+    most: float
     conclusion: str
+    is_measured: bool = False
 
 
 def turn(reading: Reading) -> Verdict:
@@ -46,9 +50,10 @@ def turn(reading: Reading) -> Verdict:
     coherence = _coherence(reading)
     grades = {**marks._asdict(), "coherence": coherence}
     weighed = sum(weight * grades[name] for name, weight in WEIGHTS.items())
-    overall = max(1, min(marks.most, round(weighed)))
+    overall = capped(weighed, marks.most) if marks.is_measured else min(marks.most, round(weighed))
+    overall = _shown(max(1.0, overall))
     conclusion = reading.say.together([reading.say(marks.conclusion), *_remarks(reading, marks)])
-    detail = {name: int(grades[name]) for name in WEIGHTS}
+    detail = {name: _shown(grades[name]) for name in WEIGHTS}
     return Verdict(
         overall,
         conclusion,
@@ -56,10 +61,22 @@ def turn(reading: Reading) -> Verdict:
             **detail,
             "overall": overall,
             "steps": list(_steps(reading)),
+            "against": reading.say(f"against_{_against(reading)}"),
             "conclusion": reading.say("mark") + conclusion,
             "score": round(weighed / 5, 4),
         },
     )
+
+
+def _shown(grade: float) -> float:
+    """A grade with two decimals, or none where it is whole."""
+    rounded = round(grade, DECIMALS)
+    return int(rounded) if rounded == int(rounded) else rounded
+
+
+def _against(reading: Reading) -> str:
+    """What Correctness is held against: the turn's reference, else its passages, else neither."""
+    return "reference" if reading.exhibit.references else "passages" if reading.passages else "neither"
 
 
 def _comforting(reading: Reading) -> Marks:
@@ -97,13 +114,21 @@ def _answering(reading: Reading) -> Marks:
         return Marks(4, 4, 2, 5, 3, "fair")
     relevant, correct = grade_of(reading.relevance, "relevance"), _correctness(reading)
     complete = _completeness(reading, relevant)
-    most = min(CAP_BY_COMPLETENESS[complete], CAP_BY_CORRECTNESS[correct], 2 if relevant == 1 else 5)
+    most = min(_between(CAP_BY_COMPLETENESS, complete), _between(CAP_BY_CORRECTNESS, correct))
+    most = min(most, 2) if relevant < 2 else most
     if reading.repeats and reading.known and not reading.already_answered:
         most = min(most, 3)
     if reading.case.handover == "required" and not reading.handed_over:
-        return Marks(max(relevant, complete), relevant, complete, correct, min(most, 3), "no_handover")
-    conclusion = ("poor", "poor", "fair", "fair", "good")[min(relevant, complete, correct) - 1]
-    return Marks(max(relevant, complete), relevant, complete, correct, most, conclusion)
+        most, conclusion = min(most, 3), "no_handover"
+    else:
+        conclusion = ("poor", "poor", "fair", "fair", "good")[int(min(relevant, complete, correct)) - 1]
+    return Marks(max(relevant, complete), relevant, complete, correct, most, conclusion, is_measured=True)
+
+
+def _between(caps: Sequence[float], grade: float) -> float:
+    """The cap of a grade (1..5) that lies between those with a cap of their own."""
+    below = int(grade)
+    return caps[below - 1] + (grade - below) * (caps[min(below, 4)] - caps[below - 1])
 
 
 def _refusing(reading: Reading) -> Marks:
@@ -114,7 +139,7 @@ def _refusing(reading: Reading) -> Marks:
     return Marks(3, 3, complete, 3, 3 if again else 2, "needless_handover" if needless else "wrongly_refused")
 
 
-def _completeness(reading: Reading, relevant: int) -> int:
+def _completeness(reading: Reading, relevant: float) -> float:
     """How much of the turn's reference is said.
 
     A turn without one is judged half by the question and half by the case's references, if it has any;
@@ -125,24 +150,24 @@ def _completeness(reading: Reading, relevant: int) -> int:
     if not reading.known:
         return relevant
     agreed = grade_of(best_agreement(reading.answer, reading.known, reading.language).recall, "similarity")
-    most = 2 if agreed == 1 and not reading.already_answered else 5
-    return min(most, (relevant + agreed) // 2)
+    most = 2 if agreed < 2 and not reading.already_answered else 5
+    return min(most, (relevant + agreed) / 2)
 
 
-def _correctness(reading: Reading) -> int:
+def _correctness(reading: Reading) -> float:
     """Right by passages and reference together; with neither there is nothing to count but the language.
 
-    The opposite of the reference, or another amount where it has one, is wrong: 2. What agrees with it is
-    at least a 4, unless something beside it is invented.
+    The opposite of the reference, or another amount where it has one, is wrong: at most 2. What agrees with
+    it is at least a 4, unless something beside it is invented.
     """
     if not reading.passages and not reading.exhibit.references:
         return 4
     found, evidence = reading.agreement, reading.evidence
     if found.contradicted or found.instead:
-        return 2
+        return grade_of(evidence.claimed, "groundedness", 2)
     grade = supported_grade(evidence)
-    invents = bool(evidence.numbers) or has_invention(evidence)
-    return max(grade, 4) if found.score >= ANSWERED and not invents else grade
+    invents = bool(evidence.numbers or evidence.invented)
+    return 4 + (grade - 1) / 4 if found.score >= ANSWERED and not invents else grade
 
 
 def _coherence(reading: Reading) -> int:

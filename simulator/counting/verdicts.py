@@ -11,8 +11,8 @@ from simulator.counting.reading import Reading
 from simulator.counting.wording import percent, quoted
 from simulator.types import Severity
 
-# A claim of this much weight of which less than this share is found is invented, however good the rest is.
-SOME_LENGTH, INVENTED = 6, 0.3
+# From this share of its claims on that are invented an answer is at most a 3; less is less grave.
+MUCH_INVENTED = 0.25
 # Which part of an answer is worth quoting as not found.
 WORTH_QUOTING = 0.6
 
@@ -32,18 +32,18 @@ def without(reading: Reading, lacking: str) -> Verdict:
     return Verdict(None, reading.say(f"no_{lacking}", turn=str(reading.exhibit.turn.index)), {})
 
 
-def supported_grade(support: Support) -> int:
+def supported_grade(support: Support) -> float:
     """The grade of what is borne out of the claims; 5 when there are none.
 
-    A figure that is found nowhere, or an invented sentence, allows at most 3; a contradiction at most 2.
+    A figure that is found nowhere, or much that is invented, allows at most 3; a contradiction at most 2.
+    These narrow the range, so that the answers below a cap still differ.
     """
-    most = 2 if support.contradicted else 3 if support.numbers or has_invention(support) else 5
-    return min(most, grade_of(support.claimed, "groundedness"))
+    most = 2 if support.contradicted else 3 if support.numbers else 5 - 2 * _much(support)
+    return grade_of(support.claimed, "groundedness", most)
 
 
-def has_invention(support: Support) -> bool:
-    """Whether some claim of some length is hardly found at all."""
-    return any(claim.share < INVENTED and claim.weight >= SOME_LENGTH for claim in support.claims)
+def _much(support: Support) -> float:
+    return min(1.0, support.invented / MUCH_INVENTED)
 
 
 def groundedness(reading: Reading) -> Verdict:
@@ -57,7 +57,8 @@ def groundedness(reading: Reading) -> Verdict:
         "contradicted": list(support.contradicted),
     }
     if not support.claims:
-        return Verdict(5, say("nothing_claimed"), detail)
+        asks = reading.only_asks
+        return Verdict(4 if asks else 5, say("asked_back" if asks else "nothing_claimed"), detail)
     if not reading.passages:
         return Verdict(1, say("nothing_found"), detail)
     found = say("supported", share=percent(_found(reading)))
@@ -82,8 +83,12 @@ def similarity(reading: Reading) -> Verdict:
     """How far the answer says what the nearest reference says. Figures and yes or no weigh most."""
     if not reading.exhibit.references:
         return without(reading, "reference")
-    grade = grade_of(reading.agreement.score, "similarity")
-    return Verdict(grade, compared(reading), agreement_detail(reading))
+    return Verdict(agreed_grade(reading.agreement), compared(reading), agreement_detail(reading))
+
+
+def agreed_grade(found: Agreement) -> float:
+    """The grade of an agreement; another amount or the opposite allows at most 2."""
+    return grade_of(found.score, "similarity", 2 if found.instead or found.contradicted else 5)
 
 
 def compared(reading: Reading) -> str:
