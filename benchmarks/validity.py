@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks import lexical_validity
-from benchmarks.validity_pairs import APART, Pairing, pairings
+from benchmarks.validity_pairs import APART, VOUCHING, Pairing, pairings
 from simulator.analysis.calibration import TRIVIAL
 from simulator.analysis.calibration_figures import Scorer, figures_json
 from simulator.calibration import stored
@@ -172,7 +172,8 @@ def _show_set(bench: Bench, file: LabelFile, write: Path | None) -> None:
             last = measured.pairing.label
             _show_label(file, measured)
         _show_judge(measured)
-        if write and not bench.is_live and "." not in measured.judge and _is_stand_in(bench, measured.judge):
+        vouches = (measured.judge, file.dataset, measured.pairing.label) in VOUCHING
+        if write and vouches and not bench.is_live and _is_stand_in(bench, measured.judge):
             stored.save(calibration(file, measured), write)
     print(f"({time.perf_counter() - started:.0f} s)")
 
