@@ -1,18 +1,21 @@
 """The page in a real browser: readable, usable by keyboard, and inert whatever it shows."""
 
 import shutil
+from collections import Counter
 from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from simulator.analysis.gate import decide
-from simulator.analysis.summary import summarise
-from simulator.reports.html import render
-from simulator.types import RedRules, Results
+from simulator.reports.html import render, side_by_side
+from simulator.reports.standing import standings
+from simulator.types import Language, Results
 from tests.rehearsed import hostile, rehearsed
-from tests.test_report_html import XSS
+from tests.rehearsed_page import everywhere, full
+from tests.test_report_html import XSS, compared, painted, rendered
+from tests.xss import PAYLOADS
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = [
@@ -35,6 +38,8 @@ CONTRAST = """selector => {
 TEXTS = (
     ".turn.red .desk p", ".mark strong", ".tag", ".heat td", ".verdict", ".big", ".fine", ".reply", ".user p",
     ".notes li", ".score", ".label strong", ".banner", ".fold summary", ".hello p", ".heat td small",
+    ".badge", ".flaw", ".flaws b", ".mood", ".link", ".brief b", "figcaption small",
+    ".tag.moderate", ".trusted td",
 )  # fmt: skip
 
 
@@ -50,11 +55,14 @@ def browser() -> Iterator[Any]:
 
 
 def show(browser: Any, folder: Path, results: Results, **context: Any) -> Any:
-    """The report of a run in a page whose errors and dialogs are kept."""
-    judges = tuple(dict.fromkeys(score.judge for score in results.scores))
-    summary = summarise(results, rules=RedRules(), judges=judges, seed=42)
+    """The report of a run in a browser."""
+    return opened(browser, folder, rendered(results), **context)
+
+
+def opened(browser: Any, folder: Path, html: str, **context: Any) -> Any:
+    """A page in a browser, whose errors, dialogs and requests are kept."""
     file = folder / "report.html"
-    file.write_text(render(results, summary, decide(summary, 0.9, 0.1), "ja"), encoding="utf-8")
+    file.write_text(html, encoding="utf-8")
     page = browser.new_context(**{"viewport": {"width": 1280, "height": 900}} | context).new_page()
     page.troubles = []
     page.on("console", lambda message: page.troubles.append(message.text))
@@ -65,10 +73,16 @@ def show(browser: Any, folder: Path, results: Results, **context: Any) -> Any:
     return page
 
 
+def trusted(language: Language = "ja") -> str:
+    """A page with everything, standings among it."""
+    run = painted(full(language, offline=True))
+    return render(*run, language, standings(run.results, run.summary, language))
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_text_can_be_read(browser: Any, tmp_path: Path, scheme: str) -> None:
     """Contrast of at least 4.5 to 1 in both schemes, on red and in the heat map too."""
-    page = show(browser, tmp_path, rehearsed(offline=True), color_scheme=scheme)
+    page = opened(browser, tmp_path, trusted(), color_scheme=scheme)
 
     for selector in TEXTS:
         found = page.evaluate(CONTRAST, selector)
@@ -80,8 +94,8 @@ def test_every_text_can_be_read(browser: Any, tmp_path: Path, scheme: str) -> No
 @pytest.mark.parametrize("width", [320, 390, 768, 1280])
 def test_nothing_needs_sideways_scrolling(browser: Any, tmp_path: Path, width: int) -> None:
     """Also on a telephone, with every conversation open."""
-    page = show(browser, tmp_path, rehearsed(), viewport={"width": width, "height": 800})
-    page.evaluate("document.querySelectorAll('.talk').forEach((talk) => { talk.open = true; })")
+    page = opened(browser, tmp_path, compared(), viewport={"width": width, "height": 800})
+    page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
 
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
@@ -94,8 +108,8 @@ def test_red_turns_are_walked_by_key(browser: Any, tmp_path: Path) -> None:
         page.keyboard.press(key)
         visited.append(page.evaluate("document.activeElement.id"))
 
-    assert visited == ["c2t1", "c2t2", "c2t3", "c2t2"]
-    assert page.locator("#c2t2 .desk").is_visible()
+    assert visited == ["c2-t1", "c2-t2", "c2-t3", "c2-t2"]
+    assert page.locator("#c2-t2 .desk").is_visible()
     assert page.troubles == []
 
 
@@ -114,17 +128,105 @@ def test_conversations_are_searched_and_filtered(browser: Any, tmp_path: Path) -
     page.keyboard.press("r")
 
     assert (by_word, by_persona, page.evaluate(visible)) == (2, 2, 5)
-    assert page.inner_text("#shown") == "5 件を表示"
+    assert page.inner_text("#shown") == "5 / 6 会話"
+
+
+def test_a_figure_of_the_map_leads_to_its_conversations(browser: Any, tmp_path: Path) -> None:
+    """Of that customer, with a grade below the limit; the filters show it, and one button clears them."""
+    page = show(browser, tmp_path, full())
+    visible = "[...document.querySelectorAll('.talk:not([hidden])')].map((talk) => talk.id).join()"
+    page.locator(".heat td.first a").click()
+    narrowed = page.evaluate(visible)
+    page.click("#clear")
+
+    assert narrowed == "c2"
+    assert page.evaluate(visible) == "c1,c2,c3,c4,c5,c6"
+
+
+def test_conversations_are_found_by_end_and_severity(browser: Any, tmp_path: Path) -> None:
+    """How it ended, how grave the worst is; a combination that fits nothing says so."""
+    page = show(browser, tmp_path, full())
+    page.select_option("#ended", "gave_up")
+    gave_up = page.inner_text("#shown")
+    page.select_option("#severity", "minor")
+    nothing = page.is_visible("#nothing")
+    page.select_option("#ended", "")
+    page.select_option("#severity", "moderate")
+
+    assert (gave_up, nothing) == ("1 / 6 会話", True)
+    assert page.inner_text("#shown") == "2 / 6 会話"
+
+
+def test_a_turn_has_a_link_of_its_own(browser: Any, tmp_path: Path) -> None:
+    """It opens the conversation, is copied by one click, and the copy says so."""
+    page = show(browser, tmp_path, full(), permissions=["clipboard-read", "clipboard-write"])
+    page.goto(page.url + "#c5-t2")
+    at_once = page.locator("#c5-t2 .desk").is_visible()
+    page.locator("#c5-t1 .link").click()
+    page.wait_for_selector("#c5-t1 > output")
+
+    assert at_once
+    assert page.evaluate("location.hash") == "#c5-t1"
+    assert page.evaluate("navigator.clipboard.readText()").endswith("report.html#c5-t1")
+    assert page.inner_text("#c5-t1 > output") == "リンクをコピーしました"
+
+
+def test_underlined_words_name_their_passage(browser: Any, tmp_path: Path) -> None:
+    """By focus the note is lit; by Enter the passage opens below the answer."""
+    page = show(browser, tmp_path, full())
+    flaw = page.locator("#c2-t1 a.flaw").first
+    flaw.focus()
+    lit = page.evaluate("document.querySelector('.flaws .lit').id")
+    page.keyboard.press("Enter")
+
+    assert lit == "c2-t1f1"
+    assert page.inner_text("#c2-t1f1 p").startswith("24か月以内に解約された場合")
+    assert "17-early-termination-fee" in (flaw.get_attribute("title") or "")
+    assert page.troubles == []
+
+
+def test_everything_can_be_reached_by_keyboard(browser: Any, tmp_path: Path) -> None:
+    """The first stop skips to the content, and whatever has the focus shows it."""
+    page = show(browser, tmp_path, full())
+    page.keyboard.press("Tab")
+    skip = page.evaluate("document.activeElement.className")
+    outlines = []
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        outlines.append(page.evaluate("getComputedStyle(document.activeElement).outlineStyle"))
+
+    assert skip == "skip"
+    assert "none" not in outlines
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("language", ["ja", "en"])
+@pytest.mark.parametrize("page_of", [trusted, compared])
+def test_axe_finds_nothing_serious(
+    browser: Any, tmp_path: Path, scheme: str, language: Language, page_of: Any
+) -> None:
+    """The rules of axe-core on the whole page, with everything unfolded."""
+    page = opened(browser, tmp_path, page_of(language), color_scheme=scheme)
+    page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    page.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8"))
+    found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")["violations"]
+    grave = [
+        (each["id"], [node["target"] for node in each["nodes"][:3]])
+        for each in found
+        if each["impact"] in ("serious", "critical")
+    ]
+
+    assert grave == []
 
 
 def test_a_passage_opens_where_it_is_named(browser: Any, tmp_path: Path) -> None:
     """And closes again."""
     page = show(browser, tmp_path, rehearsed())
     page.evaluate("document.querySelectorAll('.talk, .fold').forEach((fold) => { fold.open = true; })")
-    passage = page.locator("#c2t1 .shelf li p")
-    page.locator("#c2t1 .shelf a").first.click()
+    passage = page.locator("#c2-t1 .shelf li p")
+    page.locator("#c2-t1 .shelf a").first.click()
     opened = passage.inner_text()
-    page.locator("#c2t1 .shelf a").first.click()
+    page.locator("#c2-t1 .shelf a").first.click()
 
     assert opened.startswith("24か月以内に解約された場合")
     assert passage.count() == 0
@@ -135,7 +237,7 @@ def test_it_is_complete_without_a_script(browser: Any, tmp_path: Path) -> None:
     page = show(browser, tmp_path, rehearsed(), java_script_enabled=False)
     page.locator(".fixes a").first.click()
 
-    assert page.locator("#c2t1 .desk").is_visible()
+    assert page.locator("#c2-t1 .desk").is_visible()
     assert not page.locator(".tools").is_visible()
 
 
@@ -155,3 +257,44 @@ def test_hostile_text_runs_nothing(browser: Any, tmp_path: Path) -> None:
     assert page.troubles == []
     assert page.locator("script").count() == 1
     assert page.locator("img, iframe, object, embed, link, base").count() == 0
+
+
+CENSUS = """() => [...document.querySelectorAll('*')].map((each) =>
+  `${each.tagName} ${each.getAttributeNames().filter((name) => name !== 'open').sort().join()}`)"""
+
+
+def census(page: Any) -> Counter[str]:
+    """How many elements of each kind there are, by tag and attributes."""
+    return Counter(page.evaluate(CENSUS))
+
+
+@pytest.fixture(scope="module")
+def harmless(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Counter[str]:
+    """The elements of a page on which everything that others write is a plain word."""
+    return census(opened(browser, tmp_path_factory.mktemp("harmless"), beside_itself("harmless")))
+
+
+def beside_itself(text: str) -> str:
+    """A page that says `text` wherever it can, held against an earlier run that says it, too."""
+    run = everywhere(text)
+    return side_by_side(painted(run.model_copy(update={"scores": ()})), painted(run), "ja")
+
+
+@pytest.mark.parametrize("place", range(len(PAYLOADS)))
+def test_no_payload_leaves_its_text(browser: Any, tmp_path: Path, harmless: Counter[str], place: int) -> None:
+    """Wherever it stands, also after every control was used: no script, request, element or attribute."""
+    payload = PAYLOADS[place]
+    page = opened(browser, tmp_path, beside_itself(payload))
+    found = census(page)
+    page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    page.fill("#search", payload.replace("\n", " ").replace("\x00", "")[:80])
+    page.click("#clear")
+    page.locator("a.flaw").first.click()
+    page.locator(".shelf a").first.click()
+    page.keyboard.press("n")
+
+    assert {kind for kind in found if kind not in harmless} == set()
+    assert page.evaluate("window.hit") is None
+    assert page.evaluate("location.protocol") == "file:"
+    assert page.troubles == []
+    page.context.close()

@@ -87,3 +87,17 @@ def test_what_cannot_be_painted_to_is_one_line(
     assert said.count("error: ") == 1
     assert problem in said
     assert "Traceback" not in said
+
+
+def test_two_runs_make_one_page(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Beside the later run; nothing else is painted anew."""
+    assert main((*HELD, "--seed", "7")) == 0
+    later = find_run("latest", Path("runs")).parent
+    capsys.readouterr()
+    assert main(("report", folder.name, later.name)) == 0
+    page = later / "side-by-side.html"
+
+    assert capsys.readouterr().out.strip() == str(page)
+    text = page.read_text(encoding="utf-8")
+    assert folder.name in text
+    assert later.name in text

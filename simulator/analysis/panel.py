@@ -66,5 +66,5 @@ def _vote(judge: str, scores: list[Score]) -> VoteAgreement:
         n=len(scores),
         votes=max(map(len, ballots)),
         disagreed=sum(bool(score.detail.get("disagreement")) for score in scores),
-        mean_spread=fmean(spreads),
+        mean_spread=fmean(spreads) if spreads else 0.0,
     )

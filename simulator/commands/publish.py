@@ -5,7 +5,7 @@ import json
 import shlex
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from simulator.analysis.gate import Gate, decide
 from simulator.analysis.summary import as_json, everyone_who_graded, summarise
@@ -14,9 +14,12 @@ from simulator.errors import RehearsalError
 from simulator.find import judge_name
 from simulator.reports.standing import Standings, standings
 from simulator.reports.told import Told
-from simulator.settings import Settings
+from simulator.settings import Settings, from_run
 from simulator.store import read_run
 from simulator.types import Language, Results
+
+if TYPE_CHECKING:
+    from simulator.reports.html_pair import Painted
 
 DONE, MISSED, INCOMPLETE = 0, 1, 3
 
@@ -70,6 +73,30 @@ def _show(path: Path, settings: Settings) -> Gate:
     for name in settings.to:
         sys.stderr.write(f"{paint(name, Painting(told, path.parent, settings, shown))}\n")
     return gate
+
+
+def publish_pair(before: Path, after: Path) -> int:
+    """One page of two runs, beside the later one; says where it is."""
+    from simulator.reports.html import side_by_side
+
+    runs = [painted(path) for path in (before, after)]
+    language = report_language(runs[1].results)
+    page = after.with_name("side-by-side.html")
+    known = standings(runs[1].results, runs[1].summary, language)
+    write_atomically(page, side_by_side(runs[0], runs[1], language, known))
+    sys.stdout.write(f"{page}\n")
+    return DONE
+
+
+def painted(path: Path) -> "Painted":
+    """A finished run with its figures, by its own settings."""
+    from simulator.reports.html_pair import Painted
+
+    results = read_run(path)
+    settings = from_run(results.run.settings)
+    judges = everyone_who_graded(results, tuple(map(judge_name, settings.judges)))
+    summary = summarise(results, rules=settings.red, judges=judges, seed=settings.seed)
+    return Painted(results, summary, decide(summary, settings.target, settings.max_failed))
 
 
 def _with_standings(shown: dict[str, Any], known: Standings, results: Results) -> dict[str, Any]:

@@ -18,14 +18,21 @@ Run = Annotated[
 ]
 
 
+Later = Annotated[
+    str | None,
+    typer.Argument(metavar="[LATER]", help="A later run, shown beside the first.", show_default=False),
+]
 # How to show it; whatever else the run was held with stays.
 SHOWING = ("to", "sheet", "worksheet", "new_sheet", "folder", "csv_encoding", "check", "json_output", "runs")
 
 
 @takes(*SHOWING, "target")
-def command(flags: dict[str, Any], run: Run = "latest") -> int:
-    """Paint a run again: report.html, the summary, and what else is asked for."""
-    from simulator.commands.publish import publish
+def command(flags: dict[str, Any], run: Run = "latest", later: Later = None) -> int:
+    """Paint a run again: report.html, the summary, and what else is asked for.
+
+    Two runs give one page, side-by-side.html in the folder of the later one.
+    """
+    from simulator.commands.publish import publish, publish_pair
     from simulator.commands.sinks import check_sinks
     from simulator.store import find_run, read_run
 
@@ -35,4 +42,6 @@ def command(flags: dict[str, Any], run: Run = "latest") -> int:
     changes: dict[str, Any] = {name: getattr(shown, name) for name in SHOWING}
     if flags["target"] is not None:
         changes["target"] = shown.target
+    if later is not None:
+        return publish_pair(path, find_run(later, Path(shown.runs)))
     return publish(path, from_run(read_run(path).run.settings, **changes))

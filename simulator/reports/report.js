@@ -4,24 +4,46 @@
   const talks = [...document.querySelectorAll(".talk")];
   const tools = document.querySelector(".tools");
   const texts = new Map();
+  const filters = ["search", "only", "persona", "judge", "ended", "severity"].map($);
   const fold = (text) => text.normalize("NFKC").toLowerCase();
+  const fill = (text, n, all) => text.replace("##", all.toLocaleString()).replace("#", n.toLocaleString());
   const textOf = (talk) => {
     if (!texts.has(talk)) texts.set(talk, fold(talk.textContent));
     return texts.get(talk);
   };
+  const isSet = (filter) => (filter.type === "checkbox" ? filter.checked : filter.value !== "");
+
+  function isLow(talk) {
+    const low = talk.dataset.lows.split(",")[Number($("judge").value)];
+    return Boolean(low) && Number(low) < Number($("below").value);
+  }
 
   function filter() {
     const wanted = fold($("search").value).split(/\s+/).filter(Boolean);
-    const persona = $("persona").value;
+    const [persona, judge, ended, severity] = ["persona", "judge", "ended", "severity"].map((id) => $(id).value);
     let shown = 0;
     for (const talk of talks) {
-      const fits = (!$("only").checked || "red" in talk.dataset)
-        && (!persona || talk.dataset.persona === persona)
+      const told = talk.dataset;
+      const fits = (!$("only").checked || "severity" in told)
+        && (!persona || told.persona === persona)
+        && (!ended || told.ended === ended)
+        && (!judge || isLow(talk))
+        && (!severity || Boolean(talk.querySelector(`.turn[data-severity="${severity}"]`)))
         && wanted.every((word) => textOf(talk).includes(word));
-      talk.hidden = !fits;
+      if (talk.hidden === fits) talk.hidden = !fits;
       shown += fits;
     }
-    $("shown").textContent = $("shown").dataset.text.replace("#", shown.toLocaleString());
+    $("shown").textContent = fill(tools.dataset.shown, shown, talks.length);
+    $("at").textContent = "";
+    $("nothing").hidden = shown > 0;
+    $("clear").hidden = !filters.some(isSet);
+    $("below").disabled = !judge;
+  }
+
+  function clear() {
+    for (const each of filters) each.type === "checkbox" ? each.checked = false : each.value = "";
+    filter();
+    $("search").focus();
   }
 
   function reveal(element) {
@@ -29,12 +51,9 @@
   }
 
   let now = null;
-  function go(step) {
-    const red = talks.filter((talk) => !talk.hidden).flatMap((talk) => [...talk.querySelectorAll(".turn.red")]);
-    if (!red.length) return;
-    const at = red.indexOf(now);
+  function show(turn) {
     if (now) now.classList.remove("now");
-    now = red[at < 0 ? (step > 0 ? 0 : red.length - 1) : (at + step + red.length) % red.length];
+    now = turn;
     now.classList.add("now");
     reveal(now);
     now.scrollIntoView({ block: "center" });
@@ -42,22 +61,90 @@
     now.focus({ preventScroll: true });
   }
 
+  function go(step) {
+    const severity = $("severity").value;
+    const red = talks.filter((talk) => !talk.hidden && "severity" in talk.dataset)
+      .flatMap((talk) => [...talk.querySelectorAll(".turn.red")])
+      .filter((turn) => !severity || turn.dataset.severity === severity);
+    if (!red.length) return;
+    const at = red.indexOf(now);
+    const to = at < 0 ? (step > 0 ? 0 : red.length - 1) : (at + step + red.length) % red.length;
+    show(red[to]);
+    $("at").textContent = fill(tools.dataset.red, to + 1, red.length);
+  }
+
   // A passage opens where it is named; without a script the link leads to the list below.
-  function unfold(event) {
-    const link = event.target.closest(".shelf a");
-    const passage = link && $(link.hash.slice(1));
-    if (!passage) return;
-    event.preventDefault();
+  function unfold(link) {
+    const passage = $(link.hash.slice(1));
     const there = link.parentElement.querySelector("p");
+    link.setAttribute("aria-expanded", String(!there));
     if (there) there.remove();
     else link.parentElement.append(passage.querySelector("p").cloneNode(true));
+  }
+
+  // Words that are not borne out: their note is lit, and the passage that it names is opened beside it.
+  function explain(link) {
+    const note = $(link.hash.slice(1));
+    const passage = note.querySelector("a");
+    if (passage && !note.querySelector("p")) unfold(passage);
+    light(link);
+    note.scrollIntoView({ block: "nearest" });
+  }
+
+  function light(link) {
+    for (const lit of document.querySelectorAll(".flaws .lit")) lit.classList.remove("lit");
+    if (link) $(link.hash.slice(1)).classList.add("lit");
+  }
+
+  // What a figure stands for: the conversations behind it.
+  function narrow(link) {
+    const { persona, judge, ended } = link.dataset;
+    for (const each of filters) if (each.type !== "checkbox") each.value = "";
+    $("only").checked = false;
+    $("persona").value = persona || "";
+    $("judge").value = judge || "";
+    $("ended").value = ended || "";
+    if (judge && !("red" in link.dataset) && link.closest("td")) $("below").value = "100";
+    else if (judge) $("below").value = $("below").querySelector("[selected]")?.value || "60";
+    filter();
+    $("talks").scrollIntoView();
+    tools.querySelector("input").focus({ preventScroll: true });
+  }
+
+  async function copy(link) {
+    history.replaceState(null, "", link.hash);
+    show(link.closest(".turn"));
+    let said = tools.dataset.copied;
+    try { await navigator.clipboard.writeText(link.href); } catch { said = tools.dataset.failed; }
+    const told = document.createElement("output");
+    told.textContent = said;
+    link.after(told);
+    setTimeout(() => told.remove(), 2500);
+  }
+
+  const links = [
+    [".shelf a, .flaws a", unfold], ["a.flaw", explain],
+    [".heat a, .firstline a, .legend a", narrow], [".turn > .link", copy],
+  ];
+  function follow(event) {
+    const link = event.target.closest("a");
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    for (const [selector, act] of links) {
+      if (link.matches(selector)) {
+        event.preventDefault();
+        act(link);
+        return;
+      }
+    }
   }
 
   function jump() {
     const target = location.hash && $(location.hash.slice(1));
     if (!target) return;
-    reveal(target);
-    target.scrollIntoView();
+    const talk = target.closest(".talk");
+    if (talk && talk.hidden) { clear(); }
+    if (target.matches(".turn")) show(target);
+    else { reveal(target); target.scrollIntoView(); }
   }
 
   function toggleAll() {
@@ -87,9 +174,18 @@
   $("previous").addEventListener("click", () => go(-1));
   $("next").addEventListener("click", () => go(1));
   $("fold").addEventListener("click", toggleAll);
-  document.addEventListener("click", unfold);
+  $("clear").addEventListener("click", clear);
+  document.addEventListener("click", follow);
+  document.addEventListener("focusin", (event) => light(event.target.closest("a.flaw")));
+  document.addEventListener("mouseover", (event) => {
+    const link = event.target.closest(".turn > .link");
+    if (link) link.title = tools.dataset.copy;
+  });
   window.addEventListener("hashchange", jump);
-  window.addEventListener("beforeprint", () => talks.forEach((talk) => { talk.open = true; }));
+  // Browsers that print no folded details get them open.
+  window.addEventListener("beforeprint", () => {
+    for (const each of document.querySelectorAll(".talk, .question, .trust, .others, .turn.red .grades, figure .fold")) each.open = true;
+  });
   for (const time of document.querySelectorAll("time")) {
     time.textContent = new Date(time.dateTime).toLocaleString(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
   }
