@@ -137,7 +137,7 @@ WRONG = [
     ("simulat", "No such command 'simulat'. Did you mean 'simulate'?"),
     ("list --limit 3", "No such option: --limit"),
     ("init here", "unexpected extra argument"),
-    ("report one two", "unexpected extra argument"),
+    ("report one two three", "unexpected extra argument"),
     ("report none", "no run 'none'"),
     ("--turns 0", "--turns 0: Input should be greater than or equal to 1."),
     ("--turns 51", "--turns 51: Input should be less than or equal to 50."),

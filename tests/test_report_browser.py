@@ -280,10 +280,10 @@ def beside_itself(text: str) -> str:
     return side_by_side(painted(run.model_copy(update={"scores": ()})), painted(run), "ja")
 
 
-@pytest.mark.parametrize("place", range(len(PAYLOADS)))
+@pytest.mark.parametrize("place", range(0, len(PAYLOADS), 4))
 def test_no_payload_leaves_its_text(browser: Any, tmp_path: Path, harmless: Counter[str], place: int) -> None:
-    """Wherever it stands, also after every control was used: no script, request, element or attribute."""
-    payload = PAYLOADS[place]
+    """Four at a time, in every place, also after every control was used: no script, request or element."""
+    payload = " ".join(PAYLOADS[place : place + 4])
     page = opened(browser, tmp_path, beside_itself(payload))
     found = census(page)
     page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
