@@ -54,8 +54,13 @@ def _cases(path: Path, rows: list[Row], language: Language | None) -> tuple[Case
 
 
 def unused_columns(path: str | Path) -> tuple[str, ...]:
-    """The columns of a file that `read_cases` makes nothing of, in their order."""
-    headers = dict.fromkeys(header for row in read_rows(Path(path), has_question) for header in row.values)
+    """The columns of a file that `read_cases` makes nothing of; none of a workbook that we wrote."""
+    try:
+        headers = dict.fromkeys(
+            header for row in read_rows(Path(path), has_question) for header in row.values
+        )
+    except CaseFileError:  # it was read by another door, or else its reader has said what is wrong
+        return ()
     return tuple(header for header in headers if not field_of(header) and not is_extra(header))
 
 

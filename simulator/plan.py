@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from simulator import find
-from simulator.cases import cases_of_worksheet, read_cases, select
+from simulator.cases import read_cases, select
 from simulator.errors import InputError
 from simulator.settings import Settings
 from simulator.store import find_run, read_run
@@ -54,7 +54,7 @@ def _cases(settings: Settings) -> Sequence[Case]:
     if settings.cases is None:
         found = [case for path in BUNDLED for case in read_cases(path)]
     else:
-        found = list(_named_cases(settings.cases, fixed))
+        found = list(_named_cases(settings.cases, fixed, settings.worksheet or ""))
     cases = select(found, language, settings.limit)
     if not cases:
         msg = f"none of the {len(found)} questions is in '{settings.language}': leave out --language."
@@ -62,14 +62,14 @@ def _cases(settings: Settings) -> Sequence[Case]:
     return cases
 
 
-def _named_cases(name: str, language: Language | None) -> Sequence[Case]:
-    """The questions of a file, or of the Google Sheet in `sheet:KEY#worksheet`."""
-    if not name.startswith("sheet:"):
-        return read_cases(Path(name), language)
-    from simulator.reports.sheets import worksheet_values  # gspread: only where a sheet is named
+def _named_cases(name: str, language: Language | None, suffix: str) -> Sequence[Case]:
+    """The questions of a file, of the Google Sheet in `sheet:KEY#worksheet`, or of a report's workbook."""
+    from simulator.review.questions import cases_of_sheet, cases_of_workbook  # gspread: only for a sheet
 
-    title, cells = worksheet_values(name)
-    return cases_of_worksheet(name.partition("#")[0], title, cells, language)
+    if name.startswith("sheet:"):
+        return cases_of_sheet(name, language, suffix)
+    found = cases_of_workbook(Path(name), language) if name.lower().endswith((".xlsx", ".xlsm")) else None
+    return read_cases(Path(name), language) if found is None else found
 
 
 def _conversations(

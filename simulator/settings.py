@@ -38,7 +38,7 @@ class Settings(BaseModel):
     )
     cases: str | None = Field(
         None,
-        description="Your questions: CSV, JSONL, YAML, Excel (also .gz), or sheet:KEY#worksheet. "
+        description="Your questions: CSV, JSONL, YAML, Excel (also .gz), or sheet:KEY. "
         "Default: the bundled ones.",
     )
     limit: Positive | None = Field(None, description="Only the first N questions.")
@@ -140,7 +140,9 @@ class Settings(BaseModel):
         (),
         description="Reports beside report.html: sheets, xlsx, json, csv, junit, markdown, your.py:function.",
     )
-    sheet: str | None = Field(None, description="The Google Sheet of --to sheets: its key or address.")
+    sheet: str | None = Field(
+        None, description="The Google Sheet to write to and to read back: its key or address."
+    )
     worksheet: str | None = Field(None, description="Name after the worksheets' own, to share one sheet.")
     new_sheet: str | None = Field(None, description="Make a Google Sheet of this title.")
     folder: str | None = Field(None, description="Folder of a shared drive for --new-sheet.")

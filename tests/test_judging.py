@@ -16,8 +16,8 @@ from tests.servers.faults import FAULTS, Reply, script
 from tests.servers.openai import OpenAIServer, play
 
 TURN_KEYS = (
-    "steps", "against", "conclusion", "understanding", "relevance", "completeness", "correctness", "coherence",
-    "overall",
+    "steps", "against", "conclusion", "understanding", "relevance", "completeness", "correctness",
+    "coherence", "overall",
 )  # fmt: skip
 
 

@@ -88,7 +88,7 @@ def test_passage_ids_are_read_as_models_write_them() -> None:
 def test_a_claim_counts_when_it_is_supported() -> None:
     """Two of three claims are two thirds; a contradiction is graver than silence; no claims are a whole."""
     claims = [
-        Claim(claim=verdict, passage="", verdict=verdict)  # type: ignore[arg-type]
+        Claim(claim=verdict, passage="", verdict=verdict)
         for verdict in ("supported", "supported", "not_found")
     ]
     contradicted = Claim(claim="x", passage="p", verdict="contradicted")

@@ -3,6 +3,7 @@
 import csv
 import json
 from collections.abc import Callable
+from math import ceil
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,7 +49,7 @@ def now() -> Results:
 def graded(shift: int = 0, *more: tuple[object, ...]) -> list[tuple[object, ...]]:
     """A grade for every turn: the judge's own and `shift`, within the scale; then `more` rows."""
     grades = [
-        (s.conversation, s.turn, "佐藤", min(5, max(1, round(5 * s.value) + shift)), "")
+        (s.conversation, s.turn, "佐藤", min(5, max(1, ceil(5 * s.value) + shift)), "")
         for s in now().scores
         if s.value is not None
     ]
@@ -87,8 +88,11 @@ def test_reading_twice_adds_nothing(run: Any) -> None:
     changed[0] = (*changed[0][:3], 3 if changed[0][3] != 3 else 4, "もう一度読みました")
     third = json.loads(run("review", "latest", "--from", written(changed), "--json").out)
 
-    assert first["read"] == {"new": first["labels"], "known": 0, "empty": 0, "skipped": 0}
-    assert again["read"] == {"new": 0, "known": first["labels"], "empty": 0, "skipped": 0}
+    n = first["labels"]
+    read = {"empty": 0, "skipped": 0, "other_runs": 0, "review": 0, "blind": n}
+
+    assert first["read"] == {"new": n, "known": 0} | read
+    assert again["read"] == {"new": 0, "known": n} | read
     assert again["corrected"] == first["corrected"]
     assert third["read"]["new"] == 1
     assert len(now().verdicts) == len(before.verdicts)
@@ -142,6 +146,9 @@ def test_a_file_of_another_run_is_refused(run: Any) -> None:
         (("latest", "--from", "x.pdf"), "'.pdf' is not a known kind of data file"),
         (("latest", "--from", "rows.csv"), "no columns conversation, turn and grade"),
         (("latest", "--export", "labels.jsonl"), "nobody has graded a turn"),
+        (("latest", "--markdown", "review.md"), "nobody has reviewed a turn"),
+        (("latest", "--from", "sheet"), "was pushed to no sheet: name one with --sheet KEY_OR_URL"),
+        (("latest", "--from", "sheet:!!"), "no sheet's key or address"),
         (("latest", "--form", "x.csv"), "No such option: --form"),
     ],
 )
@@ -211,7 +218,7 @@ def test_labels_go_to_calibrate_and_come_back(run: Any) -> None:
         assert shown.references == talk.case.references_at(turn.index)
         assert row.annotators == {"human": ("佐藤",)}
     again = json.loads(run("review", "latest", "--from", "labels.jsonl", "--json").out)
-    assert again["read"] == {"new": 0, "known": len(labels.rows), "empty": 0, "skipped": 0}
+    assert (again["read"]["new"], again["read"]["known"]) == (0, len(labels.rows))
     assert run("calibrate", "labels.jsonl", "--judge", "turn", "--label", "human", "--offline").code == 0
 
 

@@ -24,8 +24,9 @@ def entries(name: str, text: str | bytes) -> list[Entry]:
 
 def said(found: list[Entry]) -> list[dict[str, Any]]:
     """The verdicts, without what they all have in common."""
-    plain = [v.model_dump(exclude_defaults=True, exclude={"given", "source"}) for _, v, _ in found if v]
-    assert all(v.given and v.source == "blind" for _, v, _ in found if v)
+    verdicts = [entry.verdict for entry in found if entry.verdict]
+    plain = [v.model_dump(exclude_defaults=True, exclude={"given", "source"}) for v in verdicts]
+    assert all(v.given and v.source == "blind" for v in verdicts)
     return plain
 
 

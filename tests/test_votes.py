@@ -10,7 +10,7 @@ def vote(grade: int | None, correctness: int = 4) -> Score:
     """One vote of the turn judge; None is one that could not be read."""
     known = {"judge": "turn", "conversation": "angry/a#1", "turn": 1}
     if grade is None:
-        return Score(**known, state="failed", reason="no JSON")  # type: ignore[arg-type]
+        return Score(**known, state="failed", reason="no JSON")
     detail = {"correctness": correctness, "overall": grade, "conclusion": f"note {grade}"}
     return Score(
         **known,
@@ -18,7 +18,7 @@ def vote(grade: int | None, correctness: int = 4) -> Score:
         value=grade / 5,
         raw=grade,
         reason=f"note {grade}",
-        detail=detail,  # type: ignore[arg-type]
+        detail=detail,
     )
 
 

@@ -70,9 +70,20 @@ def _show(path: Path, settings: Settings) -> Gate:
     if settings.json_output:
         sys.stdout.write(json.dumps(shown, ensure_ascii=False) + "\n")
     told = Told(results, summary, gate, language, settings.check_format)
-    for name in settings.to:
-        sys.stderr.write(f"{paint(name, Painting(told, path.parent, settings, shown))}\n")
+    _paint_all(Painting(told, path.parent, settings, shown))
     return gate
+
+
+def _paint_all(painting: Painting) -> None:
+    """Every report that was asked for; one that fails keeps none of the others from being made."""
+    failures: list[RehearsalError] = []
+    for name in painting.settings.to:
+        try:
+            sys.stderr.write(f"{paint(name, painting)}\n")
+        except RehearsalError as error:
+            failures.append(error)
+    if failures:
+        raise failures[0]
 
 
 def publish_pair(before: Path, after: Path) -> int:

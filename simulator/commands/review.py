@@ -1,4 +1,4 @@
-"""`review RUN`: what people say of a run, beside what the judge said."""
+"""`review RUN`: what people say of a run, beside what the judge said, and what it leaves to do."""
 
 import contextlib
 import json
@@ -12,18 +12,23 @@ from simulator.commands.options import takes
 from simulator.settings import Settings, from_run, load
 
 if TYPE_CHECKING:
+    from simulator.analysis.figures import Summary
     from simulator.review.console import Read, Shown
+    from simulator.review.pulled import Wanted
     from simulator.review.taking import Fault, Taken
     from simulator.types import Results
+
+    Asked = tuple[tuple[str | None, str | None], tuple[str | None, str | None]]
 
 # fmt: off
 Run = Annotated[str, typer.Argument(
     metavar="RUN", help="A run: id, start of an id, latest, or path. [default: latest]", show_default=False,
 )]
 From = Annotated[str | None, typer.Option(
-    "--from", metavar="FILE", show_default=False,
-    help="Blind grades (JSONL, CSV, Excel, also .gz): columns conversation, turn, reviewer, grade (1-5) and "
-    "comment, or what --export writes.",
+    "--from", metavar="WHERE", show_default=False,
+    help="What the team wrote: `sheet` (where the run was pushed to, or --sheet), sheet:KEY_OR_URL, or the "
+    "workbook of --to xlsx. Or a file of blind grades (JSONL, CSV, Excel, also .gz): columns conversation, "
+    "turn, reviewer, grade (1-5) and comment, or what --export writes.",
 )]
 Strict = Annotated[bool, typer.Option(
     "--strict", help="Store nothing if a row cannot be used. Otherwise such rows are named and skipped.",
@@ -31,57 +36,86 @@ Strict = Annotated[bool, typer.Option(
 Export = Annotated[str | None, typer.Option(
     "--export", metavar="FILE", show_default=False, help="Write all blind grades as labels for `calibrate`.",
 )]
+Markdown = Annotated[str | None, typer.Option(
+    "--markdown", metavar="FILE", show_default=False,
+    help="Write the review as Markdown, for the morning meeting.",
+)]
 # fmt: on
 DONE = 0
 
 
-@takes("runs", "json_output")
+@takes("sheet", "worksheet", "runs", "json_output")
 def command(
     flags: dict[str, Any],
     run: Run = "latest",
     source: From = None,
+    *,
     strict: Strict = False,
     export: Export = None,
+    markdown: Markdown = None,
 ) -> int:
-    """Compare the judge with people's blind grades, and correct the score by them.
+    """Take in what the team wrote, compare the judge with people's blind grades, and correct the score.
 
-    Grades that people gave without seeing any score are stored in the run. From 50 of them on, the score
-    is shown as people would have given it, and a target is held against that. Reading a file twice adds
-    nothing.
+    From the review of red turns: how often a mark is right, what to mend first, and who has something left
+    to do. From grades given without seeing any score: how far people and judge agree; from 50 of them on,
+    the score is shown as people would have given it, and a target is held against that. All is stored in
+    the run; reading it twice adds nothing.
     """
     from simulator.store import find_run, read_run
 
     given = load(flags)
     path = find_run(run, Path(given.runs))
-    read = _read(path, source, strict=strict) if source else None
+    asked = (flags.get("sheet"), flags.get("worksheet")), (given.sheet, given.worksheet)
+    read = _read(path, source, asked, strict=strict) if source else None
     results = read_run(path)
     shown = _shown(path, results, from_run(results.run.settings), read)
     _print(shown, path, as_json=given.json_output)
     if export:
         _export(results, shown, Path(export))
+    if markdown:
+        _excerpt(shown, Path(markdown))
     return DONE
 
 
-def _read(path: Path, source: str, *, strict: bool) -> "Read":
+def _read(path: Path, source: str, asked: "Asked", *, strict: bool) -> "Read":
     """Stores what fits the run, and names what does not."""
     from simulator.errors import InputError
     from simulator.review.console import Read
     from simulator.review.sources import source_of
     from simulator.review.taking import take
-    from simulator.store import RunFile
+    from simulator.store import RunFile, read_run
 
+    results = read_run(path)
+    taken = take(source_of(source, _wanted(results, asked))(), results)
+    ours = bool(taken.verdicts or taken.empty)
+    refused = (bool(taken.faults) and (strict or not ours)) or (bool(taken.other_runs) and not ours)
+    for note in taken.notes:
+        _say(source, note, "")
+    for fault in taken.faults:
+        _say(source, fault, "" if refused else "; skipped")
+    if refused:
+        raise InputError(_refused(source, taken, results.run.id, strict=strict))
     with contextlib.closing(RunFile.reopen(path)) as file:
-        taken = take(source_of(source)(), file.results())
-        refused = bool(taken.faults) and (strict or not taken.verdicts)
-        for fault in taken.faults:
-            _say(source, fault, "" if refused else "; skipped")
-        if refused:
-            raise InputError(_refused(source, taken, strict=strict))
         new = file.reviewed(taken.verdicts)
-    return Read(source, new, len(taken.verdicts) - new, taken.empty, len(taken.faults))
+    kinds = [verdict.source for verdict in taken.verdicts]
+    return Read(
+        source, new, len(kinds) - new, taken.empty, len(taken.faults), taken.other_runs,
+        review=kinds.count("review"), blind=kinds.count("blind"),
+    )  # fmt: skip
 
 
-def _refused(source: str, taken: "Taken", *, strict: bool) -> str:
+def _wanted(results: "Results", asked: "Asked") -> "Wanted":
+    """What a source has to know of the run."""
+    from simulator.commands.publish import report_language
+    from simulator.review.pulled import Wanted
+
+    summary = _summary(results, from_run(results.run.settings))
+    return Wanted(results, summary, report_language(results), *asked)
+
+
+def _refused(source: str, taken: "Taken", run: str, *, strict: bool) -> str:
+    if not taken.faults:
+        return f"{source}: none of its {taken.other_runs} rows is about {run}. Was another run pushed there?"
     many = len(taken.faults)
     rows = "1 row cannot be used" if many == 1 else f"{many} rows cannot be used"
     how = "Mend it, or leave out --strict." if strict and taken.verdicts else "Is it a file of another run?"
@@ -91,26 +125,36 @@ def _refused(source: str, taken: "Taken", *, strict: bool) -> str:
 def _say(source: str, fault: "Fault", end: str) -> None:
     from simulator.reports.words import plain
 
-    sys.stderr.write(f"{' '.join(plain(f'{source}, {fault.place}: {fault.why}').split())}{end}.\n")
+    where = f"{source}, {fault.place}" if fault.place else source
+    sys.stderr.write(f"{' '.join(plain(f'{where}: {fault.why}').split())}{end}.\n")
 
 
 def _shown(path: Path, results: "Results", settings: Settings, read: "Read | None") -> "Shown":
     """The figures, and the page beside the run file painted anew with them."""
     from simulator.analysis.gate import decide
     from simulator.analysis.review import agreement
-    from simulator.analysis.summary import everyone_who_graded, summarise
+    from simulator.analysis.reviewed import findings
     from simulator.commands.publish import report_language
     from simulator.commands.sinks import write_atomically
     from simulator.reports.html import render
     from simulator.reports.standing import standings
     from simulator.review.console import Shown
 
-    judges = everyone_who_graded(results, settings.judges)
-    summary = summarise(results, rules=settings.red, judges=judges, seed=settings.seed)
+    summary = _summary(results, settings)
     gate, language = decide(summary, settings.target, settings.max_failed), report_language(results)
     page = path.with_name("report.html")
     write_atomically(page, render(results, summary, gate, language, standings(results, summary, language)))
-    return Shown(summary, gate, agreement(results, summary), read, language, page)
+    found = findings(results, summary)
+    return Shown(summary, gate, agreement(results, summary), read, language, page, found)
+
+
+def _summary(results: "Results", settings: Settings) -> "Summary":
+    """The figures of the run, by its own rules."""
+    from simulator.analysis.summary import everyone_who_graded, summarise
+    from simulator.find import judge_name
+
+    judges = everyone_who_graded(results, tuple(map(judge_name, settings.judges)))
+    return summarise(results, rules=settings.red, judges=judges, seed=settings.seed)
 
 
 def _print(shown: "Shown", path: Path, *, as_json: bool) -> None:
@@ -124,13 +168,14 @@ def _print(shown: "Shown", path: Path, *, as_json: bool) -> None:
 
 
 def _as_json(shown: "Shown", path: Path) -> dict[str, Any]:
-    from simulator.analysis import review
+    from simulator.analysis import review, reviewed
 
     summary, read = shown.summary, shown.read
     return {
         "run": summary.run,
         "store": str(path),
         "read": read and {key: value for key, value in read._asdict().items() if key != "name"},
+        "review": reviewed.as_json(shown.findings),
         "agreement": review.as_json(shown.review),
         "score": None if summary.score is None else round(summary.score, 4),
         "corrected": summary.corrected and summary.corrected.as_json(),
@@ -154,3 +199,17 @@ def _export(results: "Results", shown: "Shown", path: Path) -> None:
         raise InputError(msg)
     write_atomically(path, lines)
     sys.stderr.write(say_exported(path, lines.count("\n"), shown))
+
+
+def _excerpt(shown: "Shown", path: Path) -> None:
+    from simulator.commands.sinks import write_atomically
+    from simulator.errors import InputError
+    from simulator.review.console import say_excerpt
+    from simulator.review.excerpt import markdown
+
+    run = shown.summary.run
+    if shown.findings is None and shown.review is None:
+        msg = f"nobody has reviewed a turn of {run}; read the sheet or the workbook with --from."
+        raise InputError(msg)
+    write_atomically(path, markdown(shown.findings, shown.review, run, shown.language))
+    sys.stderr.write(say_excerpt(path, shown))

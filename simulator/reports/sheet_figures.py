@@ -137,6 +137,8 @@ def _cost(summary: Summary, told: Told) -> str:
 
 
 def _row(key: str, title: str, value: SheetCell, explanation: str) -> Row:
+    if value.mark == "red":
+        explanation = f"▲ {explanation}"
     return Row(
         key=key,
         cells={"item": SheetCell(text=plain(title)), "value": value, "explanation": text_cell(explanation)},

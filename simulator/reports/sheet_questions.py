@@ -39,7 +39,7 @@ def question_row(case: Case, told: Told, *, approved: bool) -> Row:
     answerable = "" if case.answerable is None else words("answerable", "yes" if case.answerable else "no")
     cells = {
         "question": text_cell(case.question),
-        "reference": text_cell("\n".join(case.references_at(1))),
+        "reference": text_cell("|".join(case.references_at(1))),
         "answerable": SheetCell(text=answerable),
         "handover": SheetCell(text=words("handover", case.handover)),
         "category": text_cell("|".join(case.tags)),

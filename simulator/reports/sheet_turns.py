@@ -110,6 +110,7 @@ def review_sheet(told: Told) -> Worksheet:
         words.column("scores", width=26, wrap=True),
         words.column("passages", width=44, wrap=True),
         words.column("earlier", width=34, wrap=True),
+        words.column("run", width=16),
     )
     turns = sorted(_turns(told), key=lambda each: _gravity(each[0], each[1], told))
     return Worksheet(
@@ -150,6 +151,7 @@ def _review(talk: Conversation, turn: Turn, told: Told) -> Row:
         "scores": text_cell(scores_text(talk, turn, told)),
         "passages": text_cell(passages_text(turn)),
         "earlier": text_cell(earlier_text(talk, turn, told)),
+        "run": SheetCell(text=told.results.run.id),
     }
     return Row(key=told.key(talk.id, turn.index), cells=cells)
 

@@ -1,6 +1,9 @@
-"""People beside the judge on a terminal: in words first, then the figures, then what the judge missed."""
+"""The review of a run on a terminal: what the team says of it, then people's blind grades beside the judge's.
 
-from collections.abc import Iterator
+In words first, then the figures, then what to look at.
+"""
+
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,31 +13,34 @@ from rich.text import Text
 
 from simulator.analysis.figures import Summary
 from simulator.analysis.gate import Gate
-from simulator.analysis.review import Disputed, Review
-from simulator.analysis.summary import excerpt
-from simulator.prompts import Texts
+from simulator.analysis.review import Review
+from simulator.analysis.reviewed import Findings
 from simulator.reports.notes import corrected_line, notes_of_people, points
 from simulator.reports.words import plain, words_of
 from simulator.reports.wrapping import wrap
+from simulator.review.agreed import blind_sections
+from simulator.review.section import WORDS, Section, words_in
+from simulator.review.teams import team_sections
 from simulator.types import Language
 
-WORDS = Texts(Path(__file__).with_name("words.toml"))
-SHOWN = 5
-# Agreement beyond chance is called good from .6 on and fair from .4 (Landis and Koch, 1977).
-GOOD, FAIR = 0.6, 0.4
-# Means that differ by less are called the same: half a point of a hundred.
-_SAME = 0.005
 _ALARM, _SOFT = "bold red", "dim"
 
 
 class Read(NamedTuple):
-    """What was read: the name of the source, and how many grades were new, known, missing, unusable."""
+    """What was read: the name of the source, and how many verdicts were new and known.
+
+    Rows: `empty` ones, `skipped` as unusable, and those of `other_runs`. `review` and `blind` count the
+    verdicts of either kind; a file of grades has blind ones only.
+    """
 
     name: str
     new: int
     known: int
     empty: int
     skipped: int
+    other_runs: int = 0
+    review: int = 0
+    blind: int = 0
 
 
 class Shown(NamedTuple):
@@ -46,6 +52,7 @@ class Shown(NamedTuple):
     read: Read | None
     language: Language
     page: Path
+    findings: Findings | None = None
 
 
 def paint(shown: Shown, console: Console) -> None:
@@ -57,100 +64,64 @@ class _Painter:
     """One review on one console."""
 
     def __init__(self, shown: Shown, console: Console) -> None:
-        self.shown, self.console = shown, console
-
-    def say(self, key: str, **values: object) -> str:
-        """A text in the language of the run."""
-        texts = {name: f"{v:,}" if isinstance(v, int) else str(v) for name, v in values.items()}
-        return WORDS(self.shown.language, key, **texts)
+        self.shown, self.console, self.say = shown, console, words_in(shown.language)
 
     def everything(self) -> None:
-        """What was read, how far people and judge agree, what was missed, and the score."""
-        review = self.shown.review
+        """What was read, what the team says, how far people and judge agree, what was missed, the score."""
+        shown, found = self.shown, self.shown.findings
         self._line("")
-        self._line(self.say("title", run=self.shown.summary.run), "bold underline")
+        self._line(self.say("title", run=shown.summary.run), "bold underline")
         for line in self._read():
             self._line(line)
-        self._line("")
-        if review is None:
-            self._line(self.say("nothing"))
-            return
-        self._line(self._verdict(review), "bold")
-        facts = list(self._facts(review))
-        column = max(cell_len(name) for name, _ in facts) + 2
-        for name, value in facts:
-            self._item(name, value, column, _SOFT)
-        if review.weighted:
-            self._line(self.say("weighted"), _SOFT)
-        self._missed(review.missed)
-        self._score()
+        title = self.say("blind_title") if found else ""
+        team = team_sections(found, shown.language) if found else ()
+        for section in (*team, *blind_sections(shown.review, shown.language, title)):
+            self._section(section)
+        if shown.review:
+            self._score()
 
     def _read(self) -> Iterator[str]:
         read = self.shown.read
         if read:
-            yield self.say("read", name=plain(read.name), new=read.new, known=read.known)
-            if read.empty:
-                yield self.say("empty", n=read.empty)
-            if read.skipped:
-                yield self.say("skipped", n=read.skipped)
+            team = bool(read.review or read.other_runs)
+            kind, empty = ("read_team", "empty_team") if team else ("read", "empty")
+            known = {"new": read.new, "known": read.known, "review": read.review, "blind": read.blind}
+            yield self.say(kind, name=plain(read.name), **known)
+            counts = {empty: read.empty, "other_runs": read.other_runs, "skipped": read.skipped}
+            yield from (self.say(key, n=n) for key, n in counts.items() if n)
 
-    def _verdict(self, review: Review) -> str:
-        """The strength of agreement in a sentence."""
-        if review.kappa is None:
-            return self.say("unknown")
-        return self.say("good" if review.kappa >= GOOD else "fair" if review.kappa >= FAIR else "weak")
-
-    def _facts(self, review: Review) -> Iterator[tuple[str, str]]:
-        within, side = _percent(review.within_one), _percent(review.same_side)
-        yield self.say("rate"), self.say("rate_line", within=within, side=side)
-        yield self.say("kappa"), _figure(review.kappa)
-        yield self.say("auroc"), self.say("auroc_note", value=_figure(review.auroc))
-        yield self.say("difference"), self._difference(review.difference)
-        about = ""
-        if review.weighted and review.missed:
-            about = self.say("about", n=round(review.missed_in_run))
-        yield (
-            self.say("missed"),
-            self.say("missed_line", n=len(review.missed), about=about)
-            if review.missed
-            else self.say("no_missed"),
-        )
-        if review.overcalled:
-            yield self.say("overcalled"), self.say("overcalled_line", n=len(review.overcalled))
-        if review.between:
-            b = review.between
-            figures = {"within": _percent(b.within_one), "kappa": _figure(b.kappa)}
-            yield self.say("between"), self.say("between_line", turns=b.turns, **figures)
-        yield self.say("compared"), self._compared(review)
-
-    def _difference(self, difference: float) -> str:
-        way = "level" if abs(difference) < _SAME else "lenient" if difference > 0 else "strict"
-        return self.say("difference_line", points=f"{100 * difference:+.0f}", way=self.say(way))
-
-    def _compared(self, review: Review) -> str:
-        names = [
-            self.say("one", name=plain(name) or self.say("nameless"), n=n)
-            for name, n in review.reviewers.items()
-        ]
-        who = self.say("who", names=self.say("comma").join(names)) if any(review.reviewers) else ""
-        return self.say("compared_line", turns=review.turns, grades=review.grades, who=who)
-
-    def _missed(self, turns: tuple[Disputed, ...]) -> None:
-        """The turns that people would have stopped, worst first."""
-        if not turns:
-            return
+    def _section(self, section: Section) -> None:
+        """One part of the review."""
         self._line("")
-        self._line(self.say("missed_title"), "bold underline")
-        for number, turn in enumerate(turns[:SHOWN], 1):
-            grades = self.say("grades", human=f"{turn.human:.3g}", judge=f"{turn.judge:.3g}")
-            where = f"{turn.conversation} · {self.say('turn', n=turn.turn)}   {grades}"
-            self._item(f"{number}.", where, 3, _ALARM)
-            texts = ("customer", turn.question), ("desk", turn.answer), ("comment", turn.comment)
-            for key, text in texts:
-                if text.strip():
-                    self._item("", f"{self.say(key)}: {excerpt(text)}", 3)
-        if len(turns) > SHOWN:
-            self._line(self.say("more", n=len(turns) - SHOWN), _SOFT)
+        if section.title:
+            self._line(section.title, "bold underline")
+        if section.lead:
+            self._line(section.lead, "bold" if section.facts else "")
+        self._named(section.facts)
+        self._table(section.table)
+        for number, item in enumerate(section.items, 1):
+            self._item(f"{number}.", item.text, 3, _ALARM if section.alarm else "")
+            for name, text in item.beneath:
+                self._item("", f"{name}: {text}", 3)
+        if section.more:
+            self._line(self.say("more_items", n=section.more), _SOFT)
+        if section.aside:
+            self._line(section.aside, _SOFT)
+
+    def _named(self, facts: Sequence[tuple[str, str]]) -> None:
+        """Facts below each other, each behind its name."""
+        column = max((cell_len(name) for name, _ in facts), default=0) + 2
+        for name, value in facts:
+            self._item(name, value, column, _SOFT)
+
+    def _table(self, rows: Sequence[Sequence[str]]) -> None:
+        """Columns as wide as their widest cell, counts to the right."""
+        shown = [[self._fit(" ".join(cell.split())) for cell in row] for row in rows]
+        widths = [max(map(cell_len, column)) for column in zip(*shown, strict=True)]
+        for number, (head, *row) in enumerate(shown):
+            cells = [" " * (w - cell_len(cell)) + cell for cell, w in zip(row, widths[1:], strict=True)]
+            line = "  ".join([head + " " * (widths[0] - cell_len(head)), *cells])
+            self.console.print(Text(line, style="" if number else _SOFT), highlight=False, no_wrap=True)
 
     def _score(self) -> None:
         """The corrected score, or how many more grades it takes."""
@@ -185,16 +156,13 @@ class _Painter:
         return plain(text).encode(encoding, "replace").decode(encoding)
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f}"
-
-
-def _figure(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}"
-
-
 def say_exported(path: Path, turns: int, shown: Shown) -> str:
     """Where the labels are, and what they are good for."""
     said = WORDS(shown.language, "saved", path=plain(str(path)), n=f"{turns:,}")
     how = WORDS(shown.language, "calibrate", path=plain(str(path)), judge=plain(shown.summary.primary))
     return f"{said}\n  {how}\n"
+
+
+def say_excerpt(path: Path, shown: Shown) -> str:
+    """Where the Markdown is."""
+    return WORDS(shown.language, "markdown_saved", path=plain(str(path))) + "\n"

@@ -1,7 +1,7 @@
 """Where people's verdicts come from. A source gives entries: a verdict each, or why there is none.
 
-A further source (a worksheet, a workbook) is one more function that gives entries with a place that its
-reader finds again; everything after that (checking against the run, storing, comparing) is the same.
+A source is a function that gives entries with a place that its reader finds again; everything after that
+(checking against the run, storing, comparing) is the same for files, worksheets and workbooks.
 """
 
 import json
@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import JsonValue
 
@@ -19,7 +19,11 @@ from simulator.files.columns import is_empty, normalised
 from simulator.files.quoting import printable, shown
 from simulator.files.row import Row
 from simulator.files.rows import read_rows
+from simulator.reports.words import plain
 from simulator.types import HumanVerdict
+
+if TYPE_CHECKING:
+    from simulator.review.pulled import Wanted
 
 LOWEST, HIGHEST = 1, 5
 LABEL = "human"
@@ -41,14 +45,20 @@ _HEADERS = {
 }
 _FIELDS = {normalised(name): field for field, names in _HEADERS.items() for name in names.split()}
 _SCALE = re.compile(r"\s*1\s*(?:-|–|〜|~|\.\.)\s*5\s*|\s*1\|2\|3\|4\|5\s*")
+_ADDRESS = re.compile(r"https?://[^?#]*/spreadsheets/")
 
 
 class Entry(NamedTuple):
-    """One thing that was said of a turn, and where; `fault` says why it cannot be used, neither: no grade."""
+    """One thing that was said of a turn, and where; `fault` says why it cannot be used.
+
+    `other_run` is about a turn of another run, `note` about no turn; with nothing but a place it is empty.
+    """
 
     place: str
     verdict: HumanVerdict | None = None
     fault: str = ""
+    other_run: bool = False
+    note: str = ""
 
 
 Source = Callable[[], Iterable[Entry]]
@@ -67,9 +77,16 @@ def label_file(path: Path) -> Source:
     return lambda: _entries(path)
 
 
-def source_of(name: str) -> Source:
-    """The source that is meant by what stands after --from."""
-    return label_file(Path(name))
+def source_of(name: str, wanted: "Wanted") -> Source:
+    """The source that is meant by what stands after --from: sheet, sheet:KEY_OR_URL, or a file.
+
+    A workbook of `--to xlsx` is known by its worksheets; any other file holds a table of blind grades.
+    """
+    from simulator.review import pulled  # reads reports; a plain table needs none
+
+    if name == pulled.SHEET or name.startswith(f"{pulled.SHEET}:") or _ADDRESS.match(name):
+        return pulled.sheet_source(name, wanted)
+    return pulled.workbook_source(Path(name), wanted) or label_file(Path(name))
 
 
 def _entries(path: Path) -> Iterator[Entry]:
@@ -127,12 +144,12 @@ def _graded(values: Mapping[str, JsonValue]) -> list[HumanVerdict]:
         return []
     return [
         HumanVerdict(
-            conversation=_text(values.get("conversation")),
+            conversation=plain_text(values.get("conversation")),
             turn=_turn(values.get("turn")),
             source="blind",
-            reviewer=_text(values.get("reviewer")),
+            reviewer=plain_text(values.get("reviewer")),
             grade=_grade(values.get("grade")),
-            comment=_text(values.get("comment")),
+            comment=plain_text(values.get("comment")),
             **_sampling(values),
         )
     ]
@@ -140,9 +157,9 @@ def _graded(values: Mapping[str, JsonValue]) -> list[HumanVerdict]:
 
 def _labelled(values: Mapping[str, JsonValue]) -> list[HumanVerdict]:
     """A labelled answer: one grade for each of its annotators."""
-    conversation, slash, turn = _text(values.get("id")).rpartition("/")
+    conversation, slash, turn = plain_text(values.get("id")).rpartition("/")
     if not slash:
-        msg = f"id {shown(_text(values.get('id')))} is not <conversation>/<turn>"
+        msg = f"id {shown(plain_text(values.get('id')))} is not <conversation>/<turn>"
         raise _Unusable(msg)
     labels = _object(values.get("labels"))
     name = LABEL if LABEL in labels or len(labels) != 1 else next(iter(labels))
@@ -173,25 +190,25 @@ def _check_scale(scale: JsonValue) -> None:
 
 def _beside(votes: Sequence[JsonValue], given: JsonValue) -> list[str]:
     """A text for each vote, empty where none belongs to it."""
-    texts = list(map(_text, _list(given)))
+    texts = list(map(plain_text, _list(given)))
     return texts if len(texts) == len(votes) else [""] * len(votes)
 
 
 def _sampling(values: Mapping[str, JsonValue]) -> dict[str, Any]:
     sampled = values.get("sampled")
     if is_empty(sampled):
-        return {"stratum": _text(values.get("stratum"))}
+        return {"stratum": plain_text(values.get("stratum"))}
     rate = _number(sampled)
     if rate is None or not 0 < rate <= 1:
         msg = f"sampled {shown(sampled)} is not between 0 and 1"
         raise _Unusable(msg)
-    return {"stratum": _text(values.get("stratum")), "sampled": rate}
+    return {"stratum": plain_text(values.get("stratum")), "sampled": rate}
 
 
 def _turn(value: JsonValue) -> int:
     number = _number(value)
     if number is None or number != int(number):
-        msg = f"turn {shown(_text(value))} is no whole number"
+        msg = f"turn {shown(plain_text(value))} is no whole number"
         raise _Unusable(msg)
     return int(number)
 
@@ -199,7 +216,7 @@ def _turn(value: JsonValue) -> int:
 def _grade(value: JsonValue) -> float:
     number = _number(value)
     if number is None or not LOWEST <= number <= HIGHEST:
-        msg = f"grade {shown(_text(value))} is not between {LOWEST} and {HIGHEST}"
+        msg = f"grade {shown(plain_text(value))} is not between {LOWEST} and {HIGHEST}"
         raise _Unusable(msg)
     return number
 
@@ -215,10 +232,9 @@ def _number(value: JsonValue) -> float | None:
     return number if abs(number) < 1e9 else None  # also not for NaN, which no comparison holds for
 
 
-def _text(value: JsonValue) -> str:
+def plain_text(value: JsonValue) -> str:
     """A text without control codes but line breaks."""
-    text = "" if value is None else str(value)
-    return "".join(mark for mark in text if mark.isprintable() or mark == "\n").strip()
+    return "" if value is None else plain(str(value)).strip()
 
 
 def _object(value: JsonValue) -> Mapping[str, JsonValue]:

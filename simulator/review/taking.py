@@ -18,27 +18,34 @@ class Fault(NamedTuple):
 
 @dataclass
 class Taken:
-    """What a source came to: verdicts that fit the run, rows without a grade, and faults."""
+    """What a source came to: verdicts that fit the run, rows in which nobody wrote, and faults.
+
+    `other_runs` counts rows about other runs; `notes` are about the source as a whole.
+    """
 
     verdicts: list[HumanVerdict] = field(default_factory=list)
     empty: int = 0
+    other_runs: int = 0
     faults: list[Fault] = field(default_factory=list)
+    notes: list[Fault] = field(default_factory=list)
 
 
 def take(entries: Iterable[Entry], results: Results) -> Taken:
     """What fits the run, and what does not; of two grades for one turn by one reviewer the first fits."""
     turns = {talk.id: {turn.index for turn in talk.turns} for talk in results.conversations}
     taken, known = Taken(), dict[tuple[str, int, str, str], str]()
-    for place, verdict, fault in entries:
-        if verdict is None and not fault:
-            taken.empty += 1
-            continue
-        why = fault or (_why_not(verdict, turns, known) if verdict else "")
-        if why or verdict is None:
-            taken.faults.append(Fault(place, why))
-            continue
-        known[_key(verdict)] = place
-        taken.verdicts.append(verdict)
+    for entry in entries:
+        why = entry.fault or (_why_not(entry.verdict, turns, known) if entry.verdict else "")
+        if why:
+            taken.faults.append(Fault(entry.place, why))
+        elif entry.note:
+            taken.notes.append(Fault(entry.place, entry.note))
+        elif entry.verdict is None:
+            taken.other_runs += entry.other_run
+            taken.empty += not entry.other_run
+        else:
+            known[_key(entry.verdict)] = entry.place
+            taken.verdicts.append(entry.verdict)
     return taken
 
 

@@ -157,6 +157,6 @@ def _ranged(first: re.Match[str], last: Found) -> Found:
 def _large(match: re.Match[str]) -> Found | None:
     """A number with commas between its thousands tells something without a unit, too."""
     value = value_of(match["number"])
-    if value is None or "," not in match["number"]:
+    if value is None or value < 1000 or "," not in match["number"]:
         return None
     return Found(*match.span(), "number", Measure((digits_of(value),), ""))

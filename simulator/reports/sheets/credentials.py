@@ -107,7 +107,7 @@ def _of_the_machine(scopes: list[str]) -> Any:
             return google.auth.default(scopes=scopes)[0]
     except (DefaultCredentialsError, ValueError):
         msg = (
-            "no credentials for Google Sheets: set GOOGLE_APPLICATION_CREDENTIALS to a service account's"
+            "no credentials for Google Sheets: set REHEARSAL_GOOGLE_CREDENTIALS to a service account's"
             " key file and share the sheet with its address."
         )
         raise InputError(msg) from None

@@ -1,0 +1,206 @@
+"""The test questions that the team keeps in its sheet or workbook, as the cases of the next run.
+
+Only rows that are in use and approved are asked. What the team wrote as the right answer of a first turn is
+the reference of that question once its status says that it has been mended.
+"""
+
+import re
+import sys
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from simulator.cases import cases_of_worksheet
+from simulator.errors import InputError
+from simulator.files.quoting import printable
+from simulator.reports.pulled import PulledRow
+from simulator.reports.sheet_words import SheetWords
+from simulator.types import Case, Language
+
+if TYPE_CHECKING:
+    from simulator.reports.sheets import Door, Target
+
+QUESTIONS, REVIEW = "questions", "review"
+# With these the right answer has reached the bot's knowledge.
+_DONE = frozenset({"mended", "retested"})
+# The columns of a question file that a row becomes; `|` stands between several right answers or tags, and a
+# line break belongs to the text.
+_COLUMNS = ("question", "reference", "answerable", "handover", "category")
+_FIRST_TURN = re.compile(r"(?P<run>[^/]+)/[^/]+/(?P<case>.+)#\d+/1", re.DOTALL)
+_LISTED = 8
+# Our workbooks name their columns; of these names the outline of the workbook tells.
+_OUTLINE, _OURS, _LARGEST = "xl/workbook.xml", b"rehearsal_questions_", 4_000_000
+
+
+class Approved(NamedTuple):
+    """The cases that are asked, and lines on what was left out and which references are new."""
+
+    cases: tuple[Case, ...]
+    notes: tuple[str, ...]
+
+
+def cases_of_sheet(address: str, language: Language | None = None, suffix: str = "") -> tuple[Case, ...]:
+    """The cases of `sheet:KEY#worksheet`; without a name those of our worksheet of test questions.
+
+    `suffix` tells one team's worksheets in the sheet from another's. A sheet without ours is read as a
+    question file. What was left out is said on stderr.
+    """
+    from simulator.reports.sheets import Door, pull, worksheet_values  # gspread: only where one is named
+
+    door = Door()
+    at = _ours(address, door, suffix)
+    if at is not None:
+        rows = pull(at, (QUESTIONS, REVIEW), door=door).rows
+        if QUESTIONS in rows:
+            return _said(approved(printable(address), rows, language))
+    title, cells = worksheet_values(address, door=door)
+    return cases_of_worksheet(address.partition("#")[0], title, cells, language)
+
+
+def cases_of_workbook(path: Path, language: Language | None = None) -> tuple[Case, ...] | None:
+    """The cases of a workbook of `--to xlsx`; None for any other file."""
+    if not _is_ours(path):
+        return None
+    from simulator.reports.xlsx_read import read_edited
+
+    sheets = read_edited(path).sheets
+    if QUESTIONS not in sheets:
+        return None
+    rows = {name: [row.pulled for row in sheet.rows] for name, sheet in sheets.items()}
+    return _said(approved(str(path), rows, language))
+
+
+def approved(
+    source: str, rows: Mapping[str, Sequence[PulledRow]], language: Language | None = None
+) -> Approved:
+    """The cases of the rows of our worksheets; `source` is what errors and notes begin with.
+
+    Raises InputError where no question is both in use and approved.
+    """
+    title = SheetWords(language or "ja")("sheet", QUESTIONS)
+    asked, left = _sorted_out(rows[QUESTIONS])
+    if not asked:
+        what = "none of its test questions is both in use (使用する) and approved (承認)"
+        msg = f"{source}: {what}; set both for the rows to be asked."
+        raise InputError(msg)
+    cases = cases_of_worksheet(source, title, _cells(asked), language)
+    answers = _right_answers(rows.get(REVIEW, ()))
+    notes = [_left_out(source, len(asked), left)] if left else []
+    known = {case.id: answers[case.id] for case in cases if case.id in answers}
+    if known:
+        listed = _listed([f"{case} (run {run})" for case, (run, _) in known.items()])
+        notes.append(f"{source}: what the team reviewed is now the right answer of {listed}.")
+    return Approved(tuple(_answered(case, known) for case in cases), tuple(notes))
+
+
+def _said(found: Approved) -> tuple[Case, ...]:
+    from simulator.reports.words import plain
+
+    for note in found.notes:
+        sys.stderr.write(plain(" ".join(note.split())) + "\n")
+    return found.cases
+
+
+def _ours(address: str, door: "Door", suffix: str) -> "Target | None":
+    """Where our worksheets of the questions that are meant stand; None where another worksheet is meant."""
+    from simulator.reports.sheets import Target
+    from simulator.reports.sheets.address import worksheet_of
+    from simulator.reports.sheets.standing import WORKSHEET, Tag, book
+
+    key, name = worksheet_of(address)
+    found: dict[str, None] = {}
+    for tab in door.persist(lambda: book(door, key), address).tabs:
+        kind, _, of = tab.tags.get(WORKSHEET, Tag(0, "")).value.partition(" ")
+        if kind == QUESTIONS and (name is None or tab.title.casefold() == name.strip().casefold()):
+            found[of] = None
+    if not found and name is not None:
+        return None
+    # Without one there may still be a copy, which has lost what it is known by.
+    return Target(key=key, suffix=suffix if suffix in found or not found else next(iter(found)))
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a file is a workbook that holds our worksheet of questions."""
+    try:
+        with zipfile.ZipFile(path) as package, package.open(_OUTLINE) as outline:
+            return _OURS in outline.read(_LARGEST)
+    except (OSError, zipfile.BadZipFile, KeyError, NotImplementedError, RuntimeError):
+        return False
+
+
+def _sorted_out(rows: Iterable[PulledRow]) -> tuple[dict[str, PulledRow], dict[str, list[int]]]:
+    """The rows to ask by the ids of their cases, and the numbers of the others by what is wrong."""
+    from simulator.reports.sheets.reading import case_id
+
+    asked: dict[str, PulledRow] = {}
+    left: dict[str, list[int]] = {}
+    for row in rows:
+        why = _why_not(row)
+        key = "" if why else case_id(row)
+        if why or key in asked:
+            left.setdefault(why or "there already", []).append(row.number)
+        else:
+            asked[key] = row
+    return asked, left
+
+
+def _why_not(row: PulledRow) -> str:
+    if not row.cells.get("question", "").strip():
+        return "without a question"
+    if row.cells.get("use") != "yes":
+        return "not in use"
+    return "" if row.cells.get("approved") == "yes" else "not approved"
+
+
+def _cells(asked: Mapping[str, PulledRow]) -> list[list[str]]:
+    """The rows as a table, each in the line of its number, so that errors name it."""
+    lines = {
+        row.number: [key, *(row.cells.get(column, "") for column in _COLUMNS)] for key, row in asked.items()
+    }
+    first, last = min(lines), max(lines)
+    # Sorted with their header, rows may stand on the first line.
+    top = max(1, first - 1)
+    shift = int(top >= first)
+    cells: list[list[str]] = [[] for _ in range(last + shift)]
+    cells[top - 1] = ["id", *_COLUMNS]
+    for number, line in lines.items():
+        cells[number - 1 + shift] = line
+    return cells
+
+
+def _right_answers(rows: Iterable[PulledRow]) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """By case: the newest run with a right answer that is mended, and the answers given there."""
+    found: dict[str, tuple[str, tuple[str, ...]]] = {}
+    for row in rows:
+        at, answer = _FIRST_TURN.fullmatch(row.key.strip()), row.cells.get("correct_answer", "").strip()
+        if at is None or not answer or row.cells.get("status") not in _DONE:
+            continue
+        run, known = found.get(at["case"], ("", ()))
+        if at["run"] > run:
+            found[at["case"]] = at["run"], (answer,)
+        elif at["run"] == run and answer not in known:
+            found[at["case"]] = run, (*known, answer)
+    return found
+
+
+def _answered(case: Case, answers: Mapping[str, tuple[str, tuple[str, ...]]]) -> Case:
+    if case.id not in answers:
+        return case
+    return case.model_copy(update={"references": (answers[case.id][1], *case.references[1:])})
+
+
+def _left_out(source: str, asked: int, left: Mapping[str, Sequence[int]]) -> str:
+    """How many questions are asked, how many are not, and why."""
+    said = [
+        f"{len(numbers)} {why} (row{'s'[: len(numbers) > 1]} {_listed(list(map(str, numbers)))})"
+        for why, numbers in left.items()
+    ]
+    return (
+        f"{source}: {asked} of {asked + sum(map(len, left.values()))} questions; left out: {', '.join(said)}."
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ", ".join(names[:_LISTED]) + more

@@ -1,0 +1,151 @@
+"""What the team's review comes to, worked out by hand."""
+
+import pytest
+
+from simulator.analysis.review import agreement
+from simulator.analysis.reviewed import Findings, Point, as_json, findings, wilson
+from simulator.types import HumanVerdict
+from tests.team import (
+    AGAIN,
+    CAMPAIGN,
+    FEE,
+    FEES,
+    GOOD,
+    INVOICE,
+    RETURN,
+    RETURNS,
+    TIMEOUT,
+    reviewed_run,
+    said,
+    summary_of,
+)
+
+
+def found(*verdicts: HumanVerdict, gold: tuple[str, ...] = ()) -> Findings:
+    """The findings of the rehearsed run with these verdicts."""
+    results = reviewed_run(*verdicts, gold=gold)
+    known = findings(results, summary_of(results))
+    assert known
+    return known
+
+
+def test_precision_is_of_red_marks_only() -> None:
+    """Two right, one wrong, one unsure of the red ones; a wrong one that is not red is a missing mark."""
+    known = found(
+        said(FEE, "right"), said(AGAIN, "right"), said(CAMPAIGN, "wrong"), said(RETURN, "unsure"),
+        said(GOOD, "wrong", comment="料金が古い"), said(INVOICE, comment="あとで見ます"),
+    )  # fmt: skip
+
+    assert (known.right, known.wrong, known.unsure, known.judged) == (2, 1, 1, 4)
+    assert known.precision == pytest.approx(2 / 3)
+    assert known.interval == pytest.approx((0.2077, 0.9385), abs=1e-4)
+    assert known.missed == 1
+    assert [(t.conversation, t.turn) for t in known.wrong_turns] == [CAMPAIGN, GOOD]
+    assert len(known.turns) == 6
+
+
+def test_wilson_as_published() -> None:
+    """Newcombe (1998), table I: 81 of 263 is 0.2553 to 0.3662; none of 20 is 0 to 0.1611."""
+    assert wilson(81, 263) == pytest.approx((0.2553, 0.3662), abs=1e-4)
+    assert wilson(0, 20) == pytest.approx((0, 0.1611), abs=1e-4)
+    assert wilson(0, 0) is None
+
+
+def test_points_are_counted_by_cause_and_status() -> None:
+    """A false alarm is no point; a missing mark with a cause is one, and a confirmed mark without."""
+    known = found(
+        said(FEE, "right", "knowledge", status="open"),
+        said(AGAIN, "right", "knowledge", status="open"),
+        said(CAMPAIGN, "wrong", "invented", status="wontfix"),
+        said(RETURN, "right"),
+        said(GOOD, "wrong", "invented", status="mended"),
+        said(INVOICE, comment="口調が硬い"),
+    )
+
+    assert set(known.points) == {
+        Point(cause="knowledge", status="open", n=2),
+        Point(cause="", status="", n=1),
+        Point(cause="invented", status="mended", n=1),
+    }
+    assert known.points[0].n == 2
+
+
+def test_articles_are_ranked_by_confirmed_red_turns() -> None:
+    """Retrieved or gold; causes that lie not with the knowledge, and what is unsure, do not count."""
+    known = found(
+        said(FEE, "right", "ignored"),
+        said(AGAIN, cause="knowledge"),
+        said(RETURN, "right", "tone"),
+        said(INVOICE, "unsure", "retrieval"),
+        said(GOOD, "wrong", "invented"),
+        gold=(RETURNS, "ja/99-new"),
+    )
+    listed = [(a.passage, len(a.turns), a.retrieved, a.gold, a.source) for a in known.articles]
+
+    assert listed == [
+        (RETURNS, 2, 1, 2, f"{RETURNS}.md"),
+        ("ja/99-new", 2, 0, 2, ""),
+        (FEES, 2, 2, 0, f"{FEES}.md"),
+    ]
+    assert known.articles[0].causes == {"ignored": 1, "knowledge": 1}
+    assert known.articles[0].turns == (FEE, AGAIN)
+
+
+def test_who_has_something_left_to_do() -> None:
+    """Open, in progress or without a status; what is done, false or nobody's point is not left."""
+    known = found(
+        said(FEE, "right", "knowledge", status="open", assignee="佐藤"),
+        said(AGAIN, "right", "knowledge", assignee="佐藤"),
+        said(CAMPAIGN, "wrong", assignee="佐藤"),
+        said(RETURN, "right", status="mended", assignee="鈴木"),
+        said(INVOICE, "right", status="doing", assignee="鈴木"),
+        said(TIMEOUT, "right", "other"),
+    )
+    left = [(each.assignee, each.open, each.doing, each.unset, each.n) for each in known.pending]
+
+    assert left == [("佐藤", 1, 0, 1, 2), ("鈴木", 0, 1, 0, 1), ("", 0, 0, 1, 1)]
+
+
+def test_verdicts_on_sight_tell_nothing_of_agreement() -> None:
+    """However many there are: only blind grades are compared."""
+    results = reviewed_run(*(said(at, "right") for at in (FEE, AGAIN, CAMPAIGN)))
+
+    assert agreement(results, summary_of(results)) is None
+    assert summary_of(results).labels == 0
+
+
+def test_nothing_said_is_nothing_found() -> None:
+    """No verdict, an empty one, blind ones only, and a turn that is not there."""
+    blind = HumanVerdict(conversation=FEE[0], turn=1, source="blind", grade=3, comment="x")
+    results = reviewed_run(blind, said(FEE), said(("nobody#0", 1), "right"))
+
+    assert findings(results, summary_of(results)) is None
+    assert as_json(None) is None
+
+
+def test_json_has_all_of_it() -> None:
+    """Counts, interval, points, articles with their turns, who has what left, and wrong turns."""
+    shown = as_json(
+        found(
+            said(FEE, "right", "ignored"),
+            said(CAMPAIGN, "wrong", comment="資料にある", correct_answer="はい"),
+        )
+    )
+
+    assert shown
+    assert shown["precision_of_red"] == {
+        "precision": 0.5, "interval": [0.0945, 0.9055], "n": 2, "right": 1, "wrong": 1, "unsure": 0,
+    }  # fmt: skip
+    assert (shown["turns"], shown["red_judged"], shown["red"] > 2) == (2, 2, True)
+    assert shown["points"] == [{"cause": "ignored", "status": "", "n": 1}]
+    assert shown["articles"][0] == {
+        "passage": FEES, "source": f"{FEES}.md", "n": 1, "causes": {"ignored": 1}, "retrieved": 1, "gold": 0,
+        "turns": [{"conversation": FEE[0], "turn": 1}],
+    }  # fmt: skip
+    assert shown["pending"] == [{"assignee": "", "open": 0, "doing": 0, "unset": 1}]
+    assert shown["judge_wrong"] == [
+        {
+            "conversation": CAMPAIGN[0], "turn": 3, "red": True, "value": 0.8, "comment": "資料にある",
+            "correct_answer": "はい",
+        }
+    ]  # fmt: skip

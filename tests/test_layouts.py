@@ -1,0 +1,33 @@
+"""Columns and dropdowns are known by what they are called, in either language."""
+
+import pytest
+
+from simulator.reports.layouts import language_of, layouts
+from simulator.reports.worksheets import worksheets
+from simulator.types import Language
+from tests.test_worksheets import told
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_every_title_is_known(language: Language) -> None:
+    """Of each column, also those of which there are as many as turns, and of each choice."""
+    sheets = worksheets(told(language))
+
+    assert language_of(sheets) == language
+    assert [sheet.name for sheet in sheets] == list(layouts())
+    for sheet in sheets:
+        layout = layouts()[sheet.name]
+        assert [layout.column(column.title) for column in sheet.columns] == [c.key for c in sheet.columns]
+        assert layout.team == {column.key for column in sheet.columns if column.owner == "team"}
+        for column in sheet.columns:
+            assert [layout.choice(column.key, c.title) for c in column.choices] == [
+                c.id for c in column.choices
+            ]
+
+
+def test_what_is_not_known() -> None:
+    """A title nobody gave, and a number that is none of a turn."""
+    assert layouts()["review"].column("優先度") is None
+    assert layouts()["review"].column("回答1") is None
+    assert layouts()["conversations"].column("お客様１２") == "user12"
+    assert layouts()["review"].choice("status", "後で") == "後で"

@@ -1,0 +1,117 @@
+"""How the team's review is shown: on a terminal and, for a meeting, as Markdown."""
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from simulator.analysis.gate import decide
+from simulator.analysis.review import agreement
+from simulator.analysis.reviewed import findings
+from simulator.review.console import Read, Shown, paint
+from simulator.review.excerpt import markdown
+from simulator.types import HumanVerdict, Language, Results
+from tests.golden_files import compare
+from tests.rehearsed import hostile
+from tests.team import AGAIN, CAMPAIGN, FEE, GOOD, RETURN, RETURNS, TIMEOUT, reviewed_run, said, summary_of
+
+SAID = (
+    said(FEE, "right", "knowledge", status="open", assignee="佐藤", correct_answer="4,800円です。"),
+    said(AGAIN, "right", "ignored", status="doing", assignee="鈴木"),
+    said(CAMPAIGN, "wrong", comment="キャンペーンは資料にある"),
+    said(RETURN, "unsure"),
+    said(TIMEOUT, "right", "停止中", status="様子見"),
+    said(GOOD, "wrong", "knowledge", comment="料金が古い", assignee="佐藤"),
+    HumanVerdict(conversation=GOOD[0], turn=1, source="blind", reviewer="1", grade=2, comment="古い"),
+    HumanVerdict(conversation=FEE[0], turn=1, source="blind", reviewer="1", grade=1),
+)
+
+
+def shown(results: Results, language: Language = "ja", read: Read | None = None) -> Shown:
+    """All that is painted of a run."""
+    summary = summary_of(results)
+    gate, page = decide(summary, None, 0.05), Path("report.html")
+    found = findings(results, summary)
+    return Shown(summary, gate, agreement(results, summary), read, language, page, found)
+
+
+def painted(what: Shown, width: int = 100) -> str:
+    """What the terminal shows."""
+    console = Console(file=io.StringIO(), width=width, color_system=None)
+    paint(what, console)
+    return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
+
+
+def in_english(verdict: HumanVerdict) -> HumanVerdict:
+    """The same of the English run."""
+    return verdict.model_copy(update={"conversation": verdict.conversation.replace("-ja", "-en")})
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_the_review_as_it_is_meant_to_look(language: Language) -> None:
+    """In words first, then marks, points, articles, people, wrong turns, and only then agreement."""
+    verdicts = SAID if language == "ja" else tuple(map(in_english, SAID))
+    gold = RETURNS.replace("ja/", f"{language}/")
+    what = shown(reviewed_run(*verdicts, language=language, gold=(gold,)), language, READ)
+
+    compare(f"review_{language}.txt", painted(what))
+    compare(f"review_{language}.md", markdown(what.findings, what.review, what.summary.run, language))
+
+
+READ = Read("sheet:KEY", new=7, known=1, empty=4, skipped=1, other_runs=12, review=6, blind=2)
+
+
+def test_nothing_that_people_wrote_is_markup() -> None:
+    """Nor moves the terminal; every text of a run may be hostile."""
+    evil = "\x1b[2J[bold red]x[/]|<b>@all ![a](http://e.example)\n# 見出し\u202e"
+    results = hostile(evil)
+    at = (results.conversations[0].id, 1)
+    told = said(at, "right", "invented", comment=evil, assignee=evil, correct_answer=evil, status=evil)
+    wrong = said((at[0], 2), "wrong", evil, comment=evil, assignee=evil)
+    what = shown(results.model_copy(update={"verdicts": (told, wrong)}))
+    terminal, page = painted(what), markdown(what.findings, what.review, what.summary.run, "ja")
+
+    for text in (terminal, page):
+        assert not {"\x1b", "\u202e"} & set(text)
+    assert "[bold red]x[/]" in terminal
+    assert "<b>" not in page
+    assert "](http" not in page
+    assert [line for line in page.splitlines() if line.startswith("#")] == [
+        line for line in page.splitlines() if line.startswith(("## ", "### "))
+    ]
+    assert "\n# 見出し" not in page
+
+
+def test_a_review_that_has_only_begun() -> None:
+    """One comment: there is no share yet, and nothing is made of it."""
+    what = shown(reviewed_run(said(FEE, comment="あとで")))
+    text = painted(what)
+
+    assert "まだ一件も付いていません" in text
+    assert "的中率" not in text
+    assert "比べられる採点が、まだありません。" in text
+    assert "改善点" not in text
+
+
+@pytest.mark.parametrize(
+    ("right", "said_so"),
+    [(5, "おおむね当たっています"), (3, "外れることも少なくありません"), (1, "見直しが必要")],
+)
+def test_the_share_in_words(right: int, said_so: str) -> None:
+    """From ten judged marks on; below, that they are few."""
+    results = reviewed_run(*(said(at, "right") for at in (FEE, AGAIN)))
+    found = findings(results, summary_of(results))
+    assert found
+    many = found.model_copy(update={"right": 2 * right, "wrong": 10 - 2 * right, "precision": right / 5})
+
+    assert said_so in markdown(many, None, "r", "ja")
+    assert "まだ 2 件です" in markdown(found, None, "r", "ja")
+
+
+def test_narrow_terminals_break_lines() -> None:
+    """At 40 columns nothing but the table is wider."""
+    lines = painted(shown(reviewed_run(*SAID)), 40).splitlines()
+    from rich.cells import cell_len
+
+    assert max(map(cell_len, lines)) <= 44

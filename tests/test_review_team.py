@@ -1,0 +1,334 @@
+"""A review as a team does it: pushed, written in, sorted and pushed again, read back, and asked again.
+
+Over the command line, from a Google Sheet and from a workbook; the figures are worked out here by hand.
+"""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from simulator.analysis.blind import Drawn, blind_sample
+from simulator.analysis.figures import Summary
+from simulator.analysis.summary import everyone_who_graded, summarise
+from simulator.commands.app import main
+from simulator.reports.sheets import door
+from simulator.settings import from_run
+from simulator.store import find_run, read_run
+from simulator.types import HumanVerdict, Results
+from tests.excel import Person
+from tests.pushing import KEY, column, letter, row_of, sheets_server
+from tests.servers.sheets import SheetsServer
+
+HELD = (
+    "--offline", "--persona", "calm", "--persona", "angry", "--limit", "12", "--turns", "2",
+    "--judges", "turn", "--language", "ja",
+)  # fmt: skip
+GRADE_1, GRADE_2 = "人の評価（1人目）", "人の評価（2人目）"
+TITLES = {
+    "judge_is": "判定", "cause": "原因", "comment": "コメント", "status": "対応状況", "assignee": "担当者",
+    "correct_answer": "正しい回答", "grade_1": GRADE_1, "grade_2": GRADE_2,
+}  # fmt: skip
+CAUSES = {"知識不足": "knowledge", "検索漏れ": "retrieval", "口調": "tone"}
+
+# Cells that people write: worksheet, key of the row, key of the column, text.
+Deed = tuple[str, str, str, str]
+
+
+class Done(NamedTuple):
+    """Exit code and what was printed."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
+    """Runs a command in this process, beside a finished run."""
+    main(HELD)
+    capsys.readouterr()
+
+    def command(*arguments: str) -> Done:
+        capsys.readouterr()
+        code = main(arguments)
+        return Done(code, *capsys.readouterr())
+
+    return command
+
+
+def now() -> Results:
+    """The newest run."""
+    return read_run(find_run("latest", Path("runs")))
+
+
+def figures(results: Results) -> Summary:
+    """Its figures."""
+    settings = from_run(results.run.settings)
+    judges = everyone_who_graded(results, settings.judges)
+    return summarise(results, rules=settings.red, judges=judges, seed=settings.seed)
+
+
+def sample(results: Results) -> tuple[Drawn, ...]:
+    """The turns that people grade blind."""
+    return blind_sample(results, figures(results))
+
+
+def key(results: Results, at: Any) -> str:
+    """The key of a turn's row."""
+    return f"{results.run.id}/{at.conversation}/{at.turn}"
+
+
+def human(number: int) -> tuple[int, int | None]:
+    """What the two reviewers give the turn of that number in the sample."""
+    return 1 + number * 7 % 5, 1 + number * 3 % 5 if number % 4 == 0 else None
+
+
+def deeds(results: Results) -> list[Deed]:
+    """All that the team writes: a review of most red turns, and both reviewers' grades."""
+    red = figures(results).reddest
+    assert len(red) >= 8
+    written: list[Deed] = []
+    for number, turn in enumerate(red[:-1]):
+        said = {
+            "judge_is": ("採点は正しい", "採点が誤り", "採点は正しい", "判断できない")[number % 4],
+            "comment": f"=私見 {number}　改行\nあり",
+        }
+        if number % 4 in (0, 2):
+            said |= {"cause": list(CAUSES)[number // 2 % 3], "assignee": "佐藤" if number % 4 else "鈴木"}
+        if turn.turn == 1 and number % 4 == 0:
+            said |= {"correct_answer": f"正しくは {number} です", "status": "反映済み"}
+        written += [("確認", key(results, turn), name, text) for name, text in said.items()]
+    for number, drawn in enumerate(sample(results)):
+        one, two = human(number)
+        written.append(("目視採点", key(results, drawn), "grade_1", f"{one}点" if number % 3 else str(one)))
+        if two is not None:
+            written.append(("目視採点", key(results, drawn), "grade_2", "１２３４５"[two - 1]))
+    return written
+
+
+def push_it(results: Results) -> None:
+    """Into the sheet; the run keeps a note of where."""
+    assert main(("report", results.run.id, "--to", "sheets", "--sheet", KEY)) == 0
+    assert read_run(find_run(results.run.id, Path("runs"))).notes["sheet"] == {"key": KEY, "worksheet": ""}
+
+
+def check_the_figures(shown: dict[str, Any], results: Results) -> None:
+    """Agreement, weighted by sampling rate, and precision: all by hand."""
+    values = {(s.conversation, s.turn): s.value for s in results.scores if s.judge == "turn"}
+    red = {(t.conversation, t.turn) for t in figures(results).reddest}
+    rows = []
+    for number, drawn in enumerate(sample(results)):
+        grades = [grade for grade in human(number) if grade is not None]
+        at, value = (drawn.conversation, drawn.turn), values[drawn.conversation, drawn.turn]
+        assert value is not None
+        rows.append((sum(grades) / len(grades), 5 * value, at in red, 1 / drawn.sampled))
+    whole = sum(w for *_, w in rows)
+    found = shown["agreement"]
+    close: dict[str, Any] = {"abs": 1e-4}
+
+    assert found["weighted"] is (len({round(w, 6) for *_, w in rows}) > 1)
+    assert found["turns"] == len(rows)
+    assert found["within_one"] == pytest.approx(
+        sum(w for h, j, _, w in rows if abs(h - j) <= 1) / whole, **close
+    )
+    assert found["same_side"] == pytest.approx(
+        sum(w for h, _, r, w in rows if (h < 3.5) == r) / whole, **close
+    )
+    pairs = [
+        (((g > b) + (g == b) / 2), wg * wb)
+        for hg, g, _, wg in rows if hg >= 3.5 for hb, b, _, wb in rows if hb < 3.5
+    ]  # fmt: skip
+    auroc = sum(win * w for win, w in pairs) / sum(w for _, w in pairs)
+    assert found["auroc"] == pytest.approx(auroc, **close)
+    mean_h, mean_j = (sum(row[i] * row[3] for row in rows) / whole for i in (0, 1))
+    apart = sum(w * (h - j) ** 2 for h, j, _, w in rows)
+    chance = sum(w * ((h - mean_h) ** 2 + (j - mean_j) ** 2) for h, j, _, w in rows)
+    kappa = 1 - apart / (chance + whole * (mean_h - mean_j) ** 2)
+    assert found["kappa"] == pytest.approx(kappa, **close)
+    missed = [w for h, _, r, w in rows if h <= 2 and not r]
+    assert found["missed"]["n"] == len(missed)
+    assert found["missed"]["in_run"] == pytest.approx(sum(missed), **close)
+    both = [human(n) for n in range(len(rows)) if n % 4 == 0]
+    assert found["between_reviewers"]["turns"] == len(both)
+    assert found["between_reviewers"]["within_one"] == pytest.approx(
+        sum(abs(a - (b or 0)) <= 1 for a, b in both) / len(both), **close
+    )
+    n = len(red) - 1
+    right, wrong, unsure = (sum(i % 4 in kind for i in range(n)) for kind in ((0, 2), (1,), (3,)))
+    precision = shown["review"]["precision_of_red"]
+    assert (precision["right"], precision["wrong"], precision["unsure"]) == (right, wrong, unsure)
+    assert precision["precision"] == pytest.approx(right / (right + wrong), **close)
+    assert len(shown["review"]["judge_wrong"]) == wrong
+    assert {a["n"] > 0 for a in shown["review"]["articles"]} == {True}
+
+
+def check_nothing_is_lost(results: Results, written: list[Deed]) -> None:
+    """Every cell that people wrote stands in the run."""
+    said: dict[tuple[str, str, str], HumanVerdict] = {
+        (v.source, f"{results.run.id}/{v.conversation}/{v.turn}", v.reviewer): v for v in results.verdicts
+    }
+    for sheet, row, name, text in written:
+        source, reviewer = ("review", "") if sheet == "確認" else ("blind", name[-1])
+        value = getattr(said[source, row, reviewer], "grade" if source == "blind" else name)
+        kept = {
+            "採点は正しい": "right",
+            "採点が誤り": "wrong",
+            "判断できない": "unsure",
+            "反映済み": "mended",
+        }
+        if source == "blind":
+            assert value == int(text.removesuffix("点"))
+        else:
+            assert value == (kept | CAUSES).get(text, text)
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[SheetsServer]:
+    monkeypatch.setattr(door, "SECONDS_BETWEEN_WRITES", 0)  # Google's pace, not this machine's
+    with sheets_server(monkeypatch) as running:
+        yield running
+
+
+def write_in_the_sheet(server: SheetsServer, written: list[Deed]) -> None:
+    """One cell after the other."""
+    mari = server.person(KEY)
+    for title, row, name, text in written:
+        sheet = "review" if title == "確認" else "blind"
+        # An apostrophe keeps a text from being a formula, as people know.
+        mari.type(title, f"{letter(column(server, name, sheet))}{row_of(server, row, title)}", _typed(text))
+
+
+def rearrange(server: SheetsServer) -> None:
+    """What people do to worksheets to make them theirs."""
+    mari = server.person(KEY)
+    mari.sort("確認", "A2:P80", "D", descending=True)
+    mari.insert_columns("確認", "E", 2)
+    mari.rename_header("確認", "コメント", "気づいたこと")
+    mari.sort("目視採点", "A2:I60", "E")
+    mari.insert_rows("目視採点", 3)
+    mari.insert_columns("目視採点", "B")
+
+
+def _typed(text: str) -> str:
+    return f"'{text}" if text.startswith("=") else text
+
+
+def test_a_review_in_a_sheet(run: Any, server: SheetsServer) -> None:
+    """Nothing is lost, whatever people do; figures are those worked out by hand; the next run asks it."""
+    results = now()
+    push_it(results)
+    written = deeds(results)
+    write_in_the_sheet(server, written[: len(written) // 2])
+    push_it(results)
+    halfway = json.loads(run("review", "latest", "--from", "sheet", "--json").out)
+    assert halfway["read"]["new"] == len(now().verdicts) > 0
+    rearrange(server)
+    write_in_the_sheet(server, written)
+    push_it(results)
+
+    done = run(
+        "review",
+        "latest",
+        "--from",
+        f"sheet:https://docs.google.com/spreadsheets/d/{KEY}/edit#gid=0",
+        "--json",
+    )
+    shown = json.loads(done.out)
+    assert done.code == 0
+    assert "skipped" not in done.err
+    assert shown["read"]["skipped"] == 0
+    check_nothing_is_lost(now(), written)
+    check_the_figures(shown, now())
+    again = json.loads(run("review", "latest", "--from", "sheet", "--json").out)
+    assert (again["read"]["new"], again["read"]["known"]) == (0, len(now().verdicts))
+    assert again["agreement"] == shown["agreement"]
+
+    labels = run("review", "latest", "--export", "labels.jsonl")
+    assert f"（{len(sample(results))} ターン）" in labels.err
+    rehearsal = run(
+        "--offline", "--cases", f"sheet:{KEY}", "--persona", "calm", "--turns", "1", "--judges", "turn"
+    )
+    assert rehearsal.code == 0
+    mended = {row.partition("/")[2].split("/")[1].partition("#")[0]: text
+              for _, row, name, text in written if name == "correct_answer"}  # fmt: skip
+    asked = {talk.case.id: talk.case for talk in now().conversations}
+    assert mended
+    assert set(asked) == {talk.case.id for talk in results.conversations}
+    assert all(text in asked[case].references_at(1) for case, text in mended.items())
+    assert any(f"the right answer of {case} (run {results.run.id})" in rehearsal.err for case in mended)
+
+
+def test_the_next_run_shares_the_sheet(run: Any, server: SheetsServer) -> None:
+    """Each run takes its own rows and counts the others; a run that is not there says so."""
+    first = now()
+    push_it(first)
+    write_in_the_sheet(server, deeds(first)[:3])
+    assert main((*HELD[:6], "3", *HELD[7:])) == 0
+    second = now()
+    assert second.run.id != first.run.id
+    missing = run("review", "latest", "--from", "sheet", "--sheet", KEY)
+    assert missing.code == 2
+    assert (
+        f"none of its {len(server.person(KEY).rows('確認')) - 1 + len(sample(first))} rows is about"
+        in missing.err
+    )
+    push_it(second)
+
+    one, two = (json.loads(run("review", r.run.id, "--from", "sheet", "--json").out) for r in (first, second))
+    assert (one["read"]["review"], two["read"]["review"], two["read"]["new"]) == (1, 0, 0)
+    assert one["read"]["other_runs"] > 0
+    assert "確認（チームの判断）" in run("review", first.run.id).out
+
+
+def test_a_review_in_a_workbook(run: Any) -> None:
+    """The same from --to xlsx, sorted, inserted into, sent around and written again."""
+    results = now()
+    folder = find_run("latest", Path("runs")).parent
+    assert run("report", "latest", "--to", "xlsx").code == 0
+    written = [(title, row, name, text.removeprefix("=")) for title, row, name, text in deeds(results)]
+    write_in_the_workbook(folder / "report.xlsx", written[: len(written) // 2])
+    assert run("report", "latest", "--to", "xlsx").code == 0
+    newest = folder / "report-2.xlsx"
+    write_in_the_workbook(newest, written[len(written) // 2 :])
+    sent = Path(shutil.copy(newest, "確認済み（最終）.xlsx"))
+
+    shown = json.loads(run("review", "latest", "--from", str(sent), "--json").out)
+    assert shown["read"]["skipped"] == 0
+    check_nothing_is_lost(now(), written)
+    check_the_figures(shown, now())
+    again = run("review", "latest", "--from", str(newest))
+    assert (again.code, again.err) == (0, "")
+    assert "そのうち新しい記入は 0 件です" in again.out.replace("\n", "")
+    asked = run("--offline", "--cases", str(sent), "--persona", "calm", "--turns", "1", "--judges", "turn")
+    assert asked.code == 0
+    assert "what the team reviewed is now the right answer" in asked.err
+
+
+def write_in_the_workbook(path: Path, written: list[Deed]) -> None:
+    """By the rows' keys, in a workbook that is sorted and has a column more before."""
+    with Person(path) as person:
+        person.sort("確認", lambda row: str(row[3]))
+        person.insert_column("確認", "判定", "優先度")
+        for title, row, name, text in written:
+            cells = person.book[title]
+            place = next(n for n in range(2, cells.max_row + 1) if cells.cell(n, 1).value == row)
+            person.type(title, place, TITLES[name], text)
+
+
+def test_a_file_of_verdicts_keeps_its_history(run: Any, server: SheetsServer) -> None:
+    """A verdict that is changed in the sheet is added, the newest counts, the old one stays in the file."""
+    results = now()
+    push_it(results)
+    turn = figures(results).reddest[0]
+    for text in ("採点は正しい", "採点が誤り"):
+        write_in_the_sheet(server, [("確認", key(results, turn), "judge_is", text)])
+        run("review", "latest", "--from", "sheet")
+    [verdict] = now().verdicts
+
+    assert isinstance(verdict, HumanVerdict)
+    assert verdict.judge_is == "wrong"
+    assert json.loads(run("review", "--json").out)["review"]["precision_of_red"]["wrong"] == 1
