@@ -242,7 +242,7 @@ def test_what_gcloud_left_behind_is_taken(
     monkeypatch.delenv(GIVEN)
     monkeypatch.setenv("NO_GCE_CHECK", "true")
     monkeypatch.delenv("CLOUDSDK_CONFIG", raising=False)
-    with pytest.raises(InputError, match="set GOOGLE_APPLICATION_CREDENTIALS"):
+    with pytest.raises(InputError, match="set REHEARSAL_GOOGLE_CREDENTIALS"):
         account()
     file = tmp_path / "home" / ".config" / "gcloud" / "application_default_credentials.json"
     file.parent.mkdir(parents=True)
