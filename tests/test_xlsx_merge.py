@@ -3,6 +3,7 @@
 import random
 import resource
 import stat
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +126,7 @@ def test_the_programs_cells_are_those_of_today(run_file: Path) -> None:
     with Person(run_file.with_name("report.xlsx")) as person:
         person.type("確認", 3, "コメント", "資料にあります")
     row = SHEETS[1].rows[1]
-    changed = row.model_copy(update={"cells": {**row.cells, "reason": SheetCell(text="新しい理由")}})
+    changed = replace(row, cells={**row.cells, "reason": SheetCell(text="新しい理由")})
     review = SHEETS[1].model_copy(update={"rows": (SHEETS[1].rows[0], changed, *SHEETS[1].rows[2:])})
 
     path = xlsx.save((SHEETS[0], review, *SHEETS[2:]), run_file)

@@ -4,9 +4,8 @@ Rows and columns are known by keys, never by titles or positions: people sort, i
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
-
-from pydantic import Field
 
 from simulator.types import Value
 
@@ -39,8 +38,12 @@ class Column(Value):
     help: str = ""
 
 
-class SheetCell(Value):
-    """What a cell shows; a `number` makes it numeric, and `text` is then only its wording elsewhere."""
+@dataclass(frozen=True, slots=True)
+class SheetCell:
+    """What a cell shows; a `number` makes it numeric, and `text` is then only its wording elsewhere.
+
+    There are hundreds of thousands of them: small, and not checked again.
+    """
 
     text: str = ""
     number: float | None = None
@@ -48,11 +51,12 @@ class SheetCell(Value):
     note: str = ""
 
 
-class Row(Value):
+@dataclass(frozen=True, slots=True)
+class Row:
     """A row, known by its key; a column that it does not name is empty."""
 
     key: str
-    cells: Mapping[str, SheetCell] = Field(default_factory=dict)
+    cells: Mapping[str, SheetCell] = field(default_factory=dict)
 
 
 class Chart(Value):

@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from simulator.reports.layouts import language_of, layouts
 from simulator.reports.pulled import PulledRow
@@ -116,7 +117,7 @@ def _unapproved(sheet: Worksheet, row: Row) -> Row:
     if sheet.name != "questions":
         return row
     cells = dict(row.cells) | {"approved": _cell(sheet.column("approved"), "no")}
-    return row.model_copy(update={"cells": cells})
+    return replace(row, cells=cells)
 
 
 def _ordered(natural: list[str], new: list[Row], kept: list[Row], language: Language) -> list[Row]:
