@@ -90,8 +90,8 @@ def _sheets(painting: Painting) -> str:
 
 
 def _check_sheet(settings: Settings) -> None:
-    """A sheet must be named, rightly, before anything is paid."""
-    from simulator.reports.sheets import target
+    """A sheet must be named, rightly, and there must be credentials, before anything is paid."""
+    from simulator.reports.sheets import account, target
 
     if settings.new_sheet:
         target("x" * 20, settings.worksheet or "")
@@ -100,6 +100,7 @@ def _check_sheet(settings: Settings) -> None:
         raise InputError(msg)
     else:
         target(settings.sheet, settings.worksheet or "")
+    account()
 
 
 def _json(painting: Painting) -> str:
