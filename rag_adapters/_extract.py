@@ -56,7 +56,7 @@ def extract(question: str, passages: Sequence[Passage], weigh: Weigh) -> Extract
         return Extract((), 0.0)
     shares = asked.weights / total
     chosen = _covering(shares, candidates)
-    coverage = float(shares[np.logical_or.reduce([candidates[at].says for at in chosen])].sum())
+    coverage = float(shares[np.any(np.stack([candidates[at].says for at in chosen]), axis=0)].sum())
     after = chosen[0] + 1
     if len(chosen) < MOST_SENTENCES and after < len(candidates) and candidates[after].follows:
         chosen.append(after)

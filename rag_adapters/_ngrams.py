@@ -95,8 +95,8 @@ def _scripts(text: str, points: NDArray[np.uint32]) -> NDArray[np.uint8]:
 
 
 def _weights(scripts: NDArray[np.uint8], length: int, size: int) -> NDArray[np.float32]:
-    windows = [scripts[offset : offset + size] for offset in range(length)]
-    lowest, highest = np.minimum.reduce(windows), np.maximum.reduce(windows)
+    windows = np.stack([scripts[offset : offset + size] for offset in range(length)])
+    lowest, highest = np.min(windows, axis=0), np.max(windows, axis=0)
     weights = np.zeros(size, dtype=np.float32)
     if length == 1:
         weights[lowest == _KANJI] = _GRAMMAR
