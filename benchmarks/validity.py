@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks import lexical_validity
-from benchmarks.validity_pairs import APART, VOUCHING, Pairing, pairings
+from benchmarks.validity_pairs import VOUCHING, Pairing, pairings
 from simulator.analysis.calibration import TRIVIAL
 from simulator.analysis.calibration_figures import Scorer, figures_json
 from simulator.calibration import stored
@@ -25,7 +25,7 @@ from simulator.calibration.comparison import Compared, compare
 from simulator.calibration.console import bounded
 from simulator.calibration.dimension import dimension
 from simulator.calibration.grading import Graded, JudgeName, Sitting, filed, judged_with, sample
-from simulator.calibration.labels import LabelFile, Labelled, read_labels
+from simulator.calibration.labels import LabelFile, Labelled, mark_between_references, read_labels
 from simulator.calibration.stored import Calibration
 from simulator.endpoints import LEXICAL, endpoints
 from simulator.errors import InputError, RehearsalError, UnknownName
@@ -69,7 +69,7 @@ class Bench:
             for judge in pairing.judges:
                 name = JudgeName.of(judge).judge
                 if name in judge_names() and name not in graded:
-                    graded[name] = self._grade(name, rows, APART.get(file.dataset, ""))
+                    graded[name] = self._grade(name, rows, mark_between_references(file.rows))
                 if name in graded and (compared := self._compared(file, pairing, judge, graded[name])):
                     yield Measured(judge, pairing, compared)
 
@@ -77,7 +77,7 @@ class Bench:
         self, file: LabelFile, pairing: Pairing, judge: str, graded: Sequence[Graded]
     ) -> Compared | None:
         label = dimension(file, pairing.label, pairing.good)
-        field, apart = JudgeName.of(judge).field, APART.get(file.dataset, "")
+        field, apart = JudgeName.of(judge).field, mark_between_references(file.rows)
         try:
             return compare(file, graded, label, field=field, seed=self.settings.seed, apart=apart)
         except UnknownName:  # a part that only models, or only stand-ins, have

@@ -47,8 +47,6 @@ VOUCHING = frozenset({
     ("llm_correctness", "evouna", "correct"),
     ("fluency", "mtrag_human", "naturalness"), ("fluency", "jcola", "acceptable"),
 })  # fmt: skip
-# The mark between acceptable answers, in sets that write them into one text.
-APART = {"evouna": "/"}
 
 
 def pairings(file: LabelFile) -> Sequence[Pairing]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from simulator.calibration.dimension import dimension
-from simulator.calibration.labels import exhibit_of, read_labels
+from simulator.calibration.labels import exhibit_of, mark_between_references, read_labels
 from simulator.errors import CaseFileError, InputError, UnknownName
 from tests.labelled import labelled, written, written_csv
 
@@ -152,3 +152,22 @@ def test_a_label_that_is_an_object_is_no_dimension(tmp_path: Path) -> None:
     rows = [row | {"labels": json.loads('{"ok": 1, "votes": {"yes": 3}}')} for row in labelled()]
 
     assert read_labels(written(tmp_path / "a.jsonl", rows)).dimensions == ["ok"]
+
+
+@pytest.mark.parametrize(
+    ("references", "mark"),
+    [
+        (["Xiu Li Dai/Dai Yongge", "Renhe/Renhe Sports", "1926"], "/"),
+        (["月額4,180円です。", "24時間/年中無休です。", "はい/いいえで答えます。"], ""),
+        (["https://example.jp/a", "https://example.jp/b", "https://example.jp/c"], ""),
+        ([], ""),
+    ],
+)
+def test_strokes_between_acceptable_answers_are_seen(
+    tmp_path: Path, references: list[str], mark: str
+) -> None:
+    """Told by the whole file: sentences and addresses with a stroke are one answer each."""
+    rows = [labelled()[0] | {"id": str(n), "reference": text} for n, text in enumerate(references)]
+    read = read_labels(written(tmp_path / "judge_labels_x.jsonl", rows)).rows if rows else ()
+
+    assert mark_between_references(read) == mark

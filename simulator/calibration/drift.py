@@ -8,7 +8,7 @@ from simulator.analysis.resampling import Draws, drawn_mean, interval
 from simulator.cache import ResponseCache
 from simulator.calibration import stored
 from simulator.calibration.grading import Grade, JudgeName, Sitting, grades_of, sample
-from simulator.calibration.labels import LabelFile, Labelled, read_labels
+from simulator.calibration.labels import LabelFile, Labelled, mark_between_references, read_labels
 from simulator.calibration.stored import Calibration
 from simulator.errors import InputError
 from simulator.stage import Stage
@@ -70,10 +70,11 @@ async def drift(stage: Stage, frozen: Frozen, *, seed: int, rows: int = ROWS) ->
     calibration = frozen.calibration
     old = dict(calibration.rows)
     name = JudgeName.of(calibration.judge)
-    drawn = sample([row for row in read_labels(frozen.path).rows if row.case.id in old], rows, seed)
+    file = read_labels(frozen.path)
+    drawn = sample([row for row in file.rows if row.case.id in old], rows, seed)
     sitting = Sitting(stage, name.judge)
     with _asked_anew(stage.connections.cache):
-        graded = await sitting.grade(drawn)
+        graded = await sitting.grade(drawn, apart=mark_between_references(file.rows))
     new = grades_of(graded, name.field)
     failed = sum(each.score.state == "failed" for each in graded)
     rubrics = {each.score.rubric for each in graded if each.score.rubric}

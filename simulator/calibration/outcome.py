@@ -11,7 +11,7 @@ from simulator.calibration.console import Grader
 from simulator.calibration.dimension import Dimension, dimension
 from simulator.calibration.estimate import forecast
 from simulator.calibration.grading import Graded, JudgeName, Sitting, filed, judged_with, sample
-from simulator.calibration.labels import LabelFile, Labelled, exhibit_of, read_labels
+from simulator.calibration.labels import LabelFile, Labelled, exhibit_of, mark_between_references, read_labels
 from simulator.calibration.stored import Calibration
 from simulator.endpoints import LEXICAL, endpoints
 from simulator.errors import UnknownName
@@ -67,6 +67,11 @@ class Calibrating:
         """What the calibration is called in its folder."""
         return stored.file_name(self.title, self.label.name, self.file.dataset)
 
+    @property
+    def apart(self) -> str:
+        """The mark between acceptable answers, where the file has them in one text."""
+        return mark_between_references(self.file.rows)
+
     def sitting(self) -> Sitting:
         """The judge at its work; a model's grades are kept beside the result until that is stored."""
         return Sitting(self.stage, self.judge, self.folder / f".{self.file_name}.partial.jsonl")
@@ -74,7 +79,7 @@ class Calibrating:
     async def grade(self, sitting: Sitting, progress: Callable[[Score], None]) -> list[Graded]:
         """All rows graded, and every connection closed."""
         try:
-            return await sitting.grade(self.rows, progress=progress)
+            return await sitting.grade(self.rows, apart=self.apart, progress=progress)
         finally:
             await self.stage.close(None)
 
@@ -88,6 +93,7 @@ class Calibrating:
             by=self.wish.by,
             precision=self.wish.precision,
             seed=self.settings.seed,
+            apart=self.apart,
         )
 
     def grader(self) -> tuple[Grader, str]:

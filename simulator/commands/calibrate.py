@@ -236,6 +236,8 @@ def _announce(work: "Calibrating", estimate: "Spending") -> None:
         said += f" Model: {model}. At most {total(estimate)}."
     elif grader == "by_stand_in":
         said += " No model configured: a lexical stand-in grades (no language model, no cost)."
+    if work.apart:
+        said += f" References are read as acceptable answers parted by '{work.apart}'."
     _say(said)
 
 
