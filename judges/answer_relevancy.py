@@ -1,9 +1,9 @@
 """Answer relevancy: how near the questions that the answer would answer are to the one asked."""
 
-import math
 from pathlib import Path
 from typing import Any
 
+from judges._angle import cosine_of
 from simulator import Embed, Exhibit, Fill, Score, Texts
 
 SCALE = (0, 1)
@@ -31,7 +31,7 @@ async def answer_relevancy(exhibit: Exhibit, embed: Embed, fill: Fill | None = N
             detail={"evasive": 1},
         )
     asked, *vectors = await embed([exhibit.turn.user, *questions])
-    nearness = [max(0.0, min(1.0, _cosine(asked, vector))) for vector in vectors]
+    nearness = [max(0.0, cosine_of(asked, vector)) for vector in vectors]
     value = sum(nearness) / len(nearness)
     detail = {"questions": questions, "cosines": [round(each, 4) for each in nearness], "evasive": 0}
     reason = TEXTS(language, "nearest", value=f"{value:.2f}")
@@ -44,11 +44,6 @@ def _answer_alone(exhibit: Exhibit) -> Exhibit:
     case = exhibit.case.model_copy(update={"references": (), "history": ()})
     turn = exhibit.turn.model_copy(update={"user": "…", "answer": answer})
     return exhibit.model_copy(update={"case": case, "turn": turn, "earlier": ()})
-
-
-def _cosine(one: list[float], other: list[float]) -> float:
-    lengths = math.hypot(*one) * math.hypot(*other)
-    return sum(a * b for a, b in zip(one, other, strict=True)) / lengths if lengths else 0.0
 
 
 def _score(exhibit: Exhibit, **fields: Any) -> Score:

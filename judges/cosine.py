@@ -1,8 +1,6 @@
 """Cosine: how near the answer's embedding is to that of the reference."""
 
-import math
-from collections.abc import Sequence
-
+from judges._angle import cosine_of
 from simulator import Embed, Exhibit, Score
 
 # From which cosine on the grades 2, 3, 4 and 5 are given.
@@ -19,16 +17,9 @@ async def cosine(exhibit: Exhibit, embed: Embed, references: tuple[str, ...] = (
     if not wanted:
         return _score(exhibit, reason=f"no reference for turn {exhibit.turn.index}")
     answer, *others = await embed([exhibit.turn.answer.text, *wanted])
-    nearest = max(_cosine(answer, other) for other in others)
+    nearest = max(cosine_of(answer, other) for other in others)
     grade = 1 + sum(nearest >= limit for limit in LIMITS)
     return _score(exhibit, grade=grade, cosine=round(nearest, 4), reason=f"cosine {nearest:.2f}")
-
-
-def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
-    """0 when one of the two is all zeros; rounding errors do not push it over 1."""
-    lengths = math.hypot(*one) * math.hypot(*other)
-    product = sum(a * b for a, b in zip(one, other, strict=True))
-    return max(-1.0, min(1.0, product / lengths)) if lengths else 0.0
 
 
 def _score(exhibit: Exhibit, *, reason: str, grade: int = 0, cosine: float = 0.0) -> Score:

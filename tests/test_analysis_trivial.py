@@ -6,11 +6,11 @@ import pytest
 
 from simulator.analysis.trivial import (
     length,
-    longest_common_subsequence,
     rouge_l,
     token_precision,
     token_recall,
 )
+from simulator.metrics.rouge import lcs_length
 
 
 def by_table(one: str, other: str) -> int:
@@ -29,7 +29,7 @@ def test_the_common_subsequence_is_that_of_the_table(seed: int) -> None:
     draw = random.Random(seed)
     one, other = ("".join(draw.choices("abcd", k=draw.randrange(90))) for _ in range(2))
 
-    assert longest_common_subsequence(one, other) == by_table(one, other)
+    assert lcs_length(one, other) == by_table(one, other)
 
 
 def test_rouge_l_is_the_f1_with_the_nearest_reference() -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from simulator.lexical import tokens
+from simulator.metrics.rouge import lcs_length
 from simulator.types import Language
 
 Unit = str | tuple[str, str]
@@ -41,17 +42,5 @@ def units(text: str, language: Language) -> Sequence[Unit]:
 
 
 def _f1(one: Sequence[str], other: Sequence[str]) -> float:
-    common = longest_common_subsequence(one, other)
+    common = lcs_length(one, other)
     return 2 * common / (len(one) + len(other)) if common else 0.0
-
-
-def longest_common_subsequence(one: Sequence[str], other: Sequence[str]) -> int:
-    """Its length; the bits of one whole number are a row of the table (Hyyrö, 2004)."""
-    places: dict[str, int] = {}
-    for at, token in enumerate(one):
-        places[token] = places.get(token, 0) | 1 << at
-    whole = row = (1 << len(one)) - 1
-    for token in other:
-        met = row & places.get(token, 0)
-        row = (row + met | row - met) & whole
-    return len(one) - row.bit_count()

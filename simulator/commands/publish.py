@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from simulator.analysis.figures import Summary
 from simulator.analysis.gate import Gate, decide
 from simulator.analysis.summary import as_json, everyone_who_graded, summarise
 from simulator.commands.sinks import Painting, paint, write_atomically
@@ -54,8 +55,7 @@ def say_stopped(path: Path, why: str, go_on: str = "--resume {run}") -> None:
 def _show(path: Path, settings: Settings) -> Gate:
     """Report files, summary and JSON."""
     results = read_run(path)
-    judges = everyone_who_graded(results, tuple(map(judge_name, settings.judges)))
-    summary = summarise(results, rules=settings.red, judges=judges, seed=settings.seed)
+    summary = figures_of(results, settings)
     gate = decide(summary, settings.target, settings.max_failed)
     language = report_language(results)
     known = standings(results, summary, language)
@@ -105,9 +105,14 @@ def painted(path: Path) -> "Painted":
 
     results = read_run(path)
     settings = from_run(results.run.settings)
-    judges = everyone_who_graded(results, tuple(map(judge_name, settings.judges)))
-    summary = summarise(results, rules=settings.red, judges=judges, seed=settings.seed)
+    summary = figures_of(results, settings)
     return Painted(results, summary, decide(summary, settings.target, settings.max_failed))
+
+
+def figures_of(results: Results, settings: Settings) -> Summary:
+    """The figures of a run by these rules: the judges that were named first, then whoever else graded."""
+    judges = everyone_who_graded(results, tuple(map(judge_name, settings.judges)))
+    return summarise(results, rules=settings.red, judges=judges, seed=settings.seed)
 
 
 def _with_standings(shown: dict[str, Any], known: Standings, results: Results) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from simulator.commands.options import takes
 from simulator.settings import Settings, from_run, load
 
 if TYPE_CHECKING:
-    from simulator.analysis.figures import Summary
     from simulator.review.console import Read, Shown
     from simulator.review.pulled import Wanted
     from simulator.review.taking import Fault, Taken
@@ -106,10 +105,10 @@ def _read(path: Path, source: str, asked: "Asked", *, strict: bool) -> "Read":
 
 def _wanted(results: "Results", asked: "Asked") -> "Wanted":
     """What a source has to know of the run."""
-    from simulator.commands.publish import report_language
+    from simulator.commands.publish import figures_of, report_language
     from simulator.review.pulled import Wanted
 
-    summary = _summary(results, from_run(results.run.settings))
+    summary = figures_of(results, from_run(results.run.settings))
     return Wanted(results, summary, report_language(results), *asked)
 
 
@@ -134,27 +133,18 @@ def _shown(path: Path, results: "Results", settings: Settings, read: "Read | Non
     from simulator.analysis.gate import decide
     from simulator.analysis.review import agreement
     from simulator.analysis.reviewed import findings
-    from simulator.commands.publish import report_language
+    from simulator.commands.publish import figures_of, report_language
     from simulator.commands.sinks import write_atomically
     from simulator.reports.html import render
     from simulator.reports.standing import standings
     from simulator.review.console import Shown
 
-    summary = _summary(results, settings)
+    summary = figures_of(results, settings)
     gate, language = decide(summary, settings.target, settings.max_failed), report_language(results)
     page = path.with_name("report.html")
     write_atomically(page, render(results, summary, gate, language, standings(results, summary, language)))
     found = findings(results, summary)
     return Shown(summary, gate, agreement(results, summary), read, language, page, found)
-
-
-def _summary(results: "Results", settings: Settings) -> "Summary":
-    """The figures of the run, by its own rules."""
-    from simulator.analysis.summary import everyone_who_graded, summarise
-    from simulator.find import judge_name
-
-    judges = everyone_who_graded(results, tuple(map(judge_name, settings.judges)))
-    return summarise(results, rules=settings.red, judges=judges, seed=settings.seed)
 
 
 def _print(shown: "Shown", path: Path, *, as_json: bool) -> None:

@@ -1,0 +1,11 @@
+"""The angle between two embeddings, for the judges that compare them."""
+
+import math
+from collections.abc import Sequence
+
+
+def cosine_of(one: Sequence[float], other: Sequence[float]) -> float:
+    """0 when one of the two is all zeros; rounding errors do not push it over 1."""
+    lengths = math.hypot(*one) * math.hypot(*other)
+    product = sum(a * b for a, b in zip(one, other, strict=True))
+    return max(-1.0, min(1.0, product / lengths)) if lengths else 0.0
