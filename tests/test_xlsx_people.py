@@ -1,5 +1,7 @@
 """What people do to a workbook, and what is read from it then."""
 
+import functools
+import tempfile
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,16 @@ def path(tmp_path: Path) -> Path:
 
 def written(folder: Path, language: Language = "ja") -> Path:
     """The workbook of the rehearsed run."""
-    return xlsx.write(worksheets(told(language)), folder / "report.xlsx")
+    path = folder / "report.xlsx"
+    path.write_bytes(_workbook(language))
+    return path
+
+
+@functools.cache
+def _workbook(language: Language) -> bytes:
+    """Written once; every test does something else to a copy of it."""
+    with tempfile.TemporaryDirectory() as folder:
+        return xlsx.write(worksheets(told(language)), Path(folder, "report.xlsx")).read_bytes()
 
 
 def key(path: Path, tab: str, row: int) -> str:
