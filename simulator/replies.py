@@ -1,5 +1,6 @@
 """From what a model wrote to a checked value: strict when it can be, repaired when it must be."""
 
+import functools
 import json
 import re
 import unicodedata
@@ -91,8 +92,12 @@ def form(name: str, fields: dict[str, Any]) -> type[Reply]:
     return create_model(name, __base__=Reply, **declared)
 
 
+@functools.lru_cache(maxsize=512)
 def strict_schema(reply_form: type[BaseModel]) -> dict[str, Any]:
-    """The form as the JSON schema that strict endpoints accept: closed objects, everything required."""
+    """The form as the JSON schema that strict endpoints accept: closed objects, everything required.
+
+    Made once per form: every call of a run carries one. Not to be changed by whoever gets it.
+    """
     return _strict(reply_form.model_json_schema())  # type: ignore[no-any-return]
 
 
