@@ -11,19 +11,20 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 # From the bottom up. A module may import from its own layer (without cycles) and from those below.
 LAYERS = (
-    ("types", "errors", "settings"),
+    ("types", "errors", "settings", "conditions"),
     (
         "llm", "cache", "prompts", "store", "cases", "knowledge", "files", "replies", "limits", "spending",
         "endpoints", "providers", "user_code", "lexical", "counting", "verbatim",
-        "mistypings", "typing_variation", "schema", "kinds", "votes", "metrics", "specifics",
+        "mistypings", "typing_variation", "schema", "kinds", "votes", "metrics", "specifics", "redaction",
     ),
     (
         "conversation", "users", "judging", "find", "guard", "rubrics", "offline", "opening", "scripts",
         "models", "grading",
     ),
     (
-        "plan", "stage", "experiment", "regrading", "forecast", "calibration", "probes", "analysis",
-        "reports", "review",
+        "plan", "stage", "experiment", "outcome", "regrading", "forecast", "calibration", "probes",
+        "analysis", "reports", "review", "making", "customers", "blame", "fixes", "changes", "pairwise",
+        "examination",
     ),
     ("commands",),
 )  # fmt: skip

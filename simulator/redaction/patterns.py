@@ -1,0 +1,61 @@
+"""The patterns of patterns.toml, compiled, each with its check."""
+
+import re
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from simulator.prompts import read_toml
+from simulator.redaction.addresses import CHECKS as ADDRESSES
+from simulator.redaction.checks import CHECKS as NUMBERS
+from simulator.redaction.checks import Span, value
+from simulator.redaction.names import CHECKS as NAMES
+from simulator.types import Language
+
+FILE = Path(__file__).with_name("patterns.toml")
+_PART = re.compile("«([a-z_]+)»")
+_CHECKS = NUMBERS | NAMES | ADDRESSES
+
+Check = Callable[[re.Match[str]], Span | None]
+
+
+class Pattern(NamedTuple):
+    """One kind of personal data in one form; `check` gives what of a match is masked, or None."""
+
+    kind: str
+    regex: re.Pattern[str]
+    check: Check
+
+
+@cache
+def patterns() -> tuple[Pattern, ...]:
+    """All patterns, the one that names an overlap first."""
+    tables = read_toml(FILE)
+    return tuple(
+        Pattern(
+            table["kind"],
+            re.compile(_filled(table["pattern"], tables["parts"])),
+            _CHECKS[table["check"]] if "check" in table else value,
+        )
+        for table in tables["find"]
+    )
+
+
+@cache
+def mask(kind: str, language: Language) -> str:
+    """What stands for something of this kind: [電話番号] or [phone number]."""
+    return str(read_toml(FILE)["masks"][kind][language == "en"])
+
+
+@cache
+def masks() -> re.Pattern[str]:
+    """Every mask in either language."""
+    both = [one for pair in read_toml(FILE)["masks"].values() for one in pair]
+    return re.compile("|".join(map(re.escape, both)))
+
+
+def _filled(pattern: str, parts: dict[str, Any]) -> str:
+    while _PART.search(pattern):
+        pattern = _PART.sub(lambda part: str(parts[part[1]]), pattern)
+    return pattern

@@ -1,0 +1,108 @@
+"""Texts without the personal data in them; every other character stays as it is."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from simulator.errors import InputError
+from simulator.redaction.checks import Span
+from simulator.redaction.patterns import mask, masks, patterns
+from simulator.types import Language
+
+# Plain signs for full-width ones and for every dash, each in its old place.
+_PLAIN = str.maketrans(
+    {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
+    | dict.fromkeys(map(ord, "‐‑‒–—―−─－ｰ"), "-")
+    | {0x3000: " ", 0xA0: " ", ord("’"): "'", ord("‘"): "'"}
+)
+# What is masked already is one sign that no pattern has, repeated: places stay the same.
+_TAKEN = "\ue000"
+
+
+class Redacted(NamedTuple):
+    """A text with masks in place of personal data, and how many of each kind were masked."""
+
+    text: str
+    counts: dict[str, int]
+
+
+class _Found(NamedTuple):
+    """A span to be masked; of overlapping ones the lowest `rank` names the mask."""
+
+    start: int
+    end: int
+    rank: int
+    kind: str
+
+
+class Redactor:
+    """Masks personal data; of further regular expressions, `patterns`, the first group or all is masked."""
+
+    def __init__(self, patterns: Sequence[str] = ()) -> None:
+        """A broken pattern is an `InputError`."""
+        self._own = tuple(map(_compiled, patterns))
+
+    def redact(self, text: str, language: Language) -> Redacted:
+        """The text with its personal data as masks of the language; of a masked text, the same."""
+        counts: Counter[str] = Counter()
+        # A mask can lay bare what was part of something longer: until nothing more is found.
+        while found := _joined(self._found(text)):
+            counts.update(one.kind for one in found)
+            text = _masked(text, found, language)
+        return Redacted(text, dict(counts))
+
+    def _found(self, text: str) -> Iterator[_Found]:
+        original = masks().sub(lambda known: _TAKEN * len(known[0]), text)
+        for own in self._own:
+            for match in own.finditer(original):
+                start, end = match.span(1 if own.groups else 0)
+                if start < end and _TAKEN not in original[start:end]:
+                    yield _Found(start, end, 0, "custom")
+        plain = original.translate(_PLAIN)
+        for rank, pattern in enumerate(patterns(), start=1):
+            for match in pattern.regex.finditer(plain):
+                span = pattern.check(match)
+                if span and (span := _bare(plain, span)):
+                    yield _Found(*span, rank, pattern.kind)
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        msg = f"{pattern}: no regular expression ({error}). Mend the pattern of what is to be masked."
+        raise InputError(msg) from None
+
+
+def _bare(text: str, span: Span) -> Span | None:
+    """The span without spaces at its ends and, where it reaches a mask, only up to that."""
+    start, end = span
+    if (taken := text.find(_TAKEN, start, end)) >= 0:
+        end = taken
+    while start < end and text[start].isspace():
+        start += 1
+    while start < end and text[end - 1].isspace():
+        end -= 1
+    return (start, end) if start < end else None
+
+
+def _joined(found: Iterator[_Found]) -> list[_Found]:
+    """In order and without overlaps: what overlaps is masked as one."""
+    kept: list[_Found] = []
+    for one in sorted(found):
+        if kept and one.start < kept[-1].end:
+            last = kept[-1]
+            first = min(last, one, key=lambda each: each.rank)
+            kept[-1] = first._replace(start=last.start, end=max(last.end, one.end))
+        else:
+            kept.append(one)
+    return kept
+
+
+def _masked(text: str, found: Sequence[_Found], language: Language) -> str:
+    pieces, reached = [], 0
+    for one in found:
+        pieces += [text[reached : one.start], mask(one.kind, language)]
+        reached = one.end
+    return "".join((*pieces, text[reached:]))

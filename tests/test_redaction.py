@@ -1,0 +1,156 @@
+"""Redaction: what is masked and what is left, once and again, in texts and in whole values."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import JsonValue
+
+from simulator.errors import InputError
+from simulator.redaction import Redactor, redacted_case, redacted_json, redacted_value
+from simulator.types import Answer, Case, Facts, Message, Passage, Turn
+
+PIECES = (
+    "山田太郎", "様", "さん", "と申します", "氏名は", "090", "1234", "-", "ー", "5678", "〒", "150-0041",
+    "東京都渋谷区神南", "1丁目2番3号", "生年月日は", "昭和60年4月12日", "会員番号は", "A-123456",
+    "4111 1111 1111 1111", "taro@example.jp", " ", "、", "。", "\n", "[電話番号]", "[氏名]", "[name]",
+    "My name is ", "Jane Doe", "12 Oak Street", "order #", "9981", "口座番号", "+81", "(03)", "：",
+    "１２３４", "Mr. ", "DOB ", "1985-04-12", "メゾン桜201号室", "2,980円",
+)  # fmt: skip
+# What asks most of patterns: long runs of what they begin with and never end.
+LONG = (
+    "1", "0-", "1-2-", "市", "山田", "a", "a@", "Ab ", " ", "さん", "氏名:", "1丁目", "昭和", "12 Oak ",
+    "会員番号", "A1-", "[氏名]", "\n",
+)  # fmt: skip
+
+
+def test_masks_are_in_the_language_asked_for_and_counted() -> None:
+    """The same text, masked for Japanese and for English readers."""
+    text = "田中と申します。090-1234-5678、予備は080-1234-5678です。"
+
+    assert Redactor().redact(text, "ja") == (
+        "[氏名]と申します。[電話番号]、予備は[電話番号]です。",
+        {"name": 1, "phone": 2},
+    )
+    assert (
+        Redactor().redact(text, "en").text == "[name]と申します。[phone number]、予備は[phone number]です。"
+    )
+
+
+def test_all_other_characters_stay_as_they_are() -> None:
+    """Full-width signs, spaces and line breaks around a mask are the same as before."""
+    text = "　ＴＥＬ：０９０－１２３４－５６７８\r\n　料金は９，５００円？\tはい。"
+
+    assert Redactor().redact(text, "ja").text == "　ＴＥＬ：[電話番号]\r\n　料金は９，５００円？\tはい。"
+
+
+def test_a_teams_own_patterns_are_masked_first_group_or_all() -> None:
+    """A pattern with a group masks the group; one that overlaps a known kind names the mask."""
+    redactor = Redactor([r"席番号は(\w{3})", r"090-0000-\d{4}"])
+
+    assert (
+        redactor.redact("席番号はB12、電話は090-0000-1234。", "ja").text
+        == "席番号は[伏せ字]、電話は[伏せ字]。"
+    )
+
+
+def test_a_broken_pattern_says_how_to_mend_it() -> None:
+    """A regular expression that is none is the user's to mend."""
+    with pytest.raises(InputError, match="no regular expression"):
+        Redactor(["("])
+
+
+@pytest.mark.parametrize(
+    ("text", "is_masked"),
+    [
+        ("4111 1111 1111 1111", True),
+        ("4111 1111 1111 1112", False),
+        ("1234-5678-9018", True),
+        ("1234-5678-9012", False),
+        ("DE89 3704 0044 0532 0130 00", True),
+        ("DE88 3704 0044 0532 0130 00", False),
+    ],
+)
+def test_a_number_alone_is_masked_when_its_check_digit_is_right(text: str, is_masked: bool) -> None:
+    """Cards, My Numbers and IBANs without a word beside them are known by their check digits."""
+    assert bool(Redactor().redact(f"これは {text} です", "ja").counts) == is_masked
+
+
+def test_dates_are_masked_as_birthdays_only() -> None:
+    """The day a price changes is no personal data."""
+    told = "生年月日は1985年4月12日、値上げは2024年4月1日です。"
+
+    assert Redactor().redact(told, "ja").text == "生年月日は[生年月日]、値上げは2024年4月1日です。"
+
+
+def test_overlapping_finds_are_masked_as_one() -> None:
+    """A telephone number with the label of a member number is masked once."""
+    assert Redactor().redact("会員番号は090-1234-5678です", "ja") == (
+        "会員番号は[番号]です",
+        {"reference": 1},
+    )
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join), st.sampled_from(("ja", "en")))
+def test_a_masked_text_stays_the_same(text: str, language: str) -> None:
+    """Masking twice is masking once, in either language."""
+    redactor = Redactor()
+    once = redactor.redact(text, "ja" if language == "ja" else "en")
+
+    assert redactor.redact(once.text, "ja") == (once.text, {})
+    assert redactor.redact(once.text, "en") == (once.text, {})
+
+
+@pytest.mark.parametrize("piece", LONG)
+def test_long_runs_are_read_in_no_time(piece: str) -> None:
+    """What patterns begin with, over and over: a pattern that tried every way would never end."""
+    text = piece * (20_000 // len(piece))
+
+    assert Redactor().redact(text, "ja").text
+
+
+def test_a_case_is_masked_in_all_its_texts() -> None:
+    """Question, history, references, facts and recorded answers; ids and tags stay."""
+    case = Case(
+        id="090-1234-5678", question="田中です。会員番号はA-12345です。", language="ja",
+        history=(Message(role="user", content="電話は090-1234-5678です。"),),
+        references=(("taro@example.jpへ送ります。",),), passages=("090-1234-5678",), tags=("090-1234-5678",),
+        facts=Facts(knows=("生年月日は1985年4月12日",)), recorded=(Answer(text="田中様、承知しました。"),),
+    )  # fmt: skip
+
+    masked, counts = redacted_case(case)
+
+    assert (masked.id, masked.passages, masked.tags) == (case.id, case.passages, case.tags)
+    assert masked.question == "[氏名]です。会員番号は[番号]です。"
+    assert masked.history[0].content == "電話は[電話番号]です。"
+    assert masked.references == (("[メールアドレス]へ送ります。",),)
+    assert masked.facts.knows == ("生年月日は[生年月日]",)
+    assert masked.recorded[0].text == "[氏名]様、承知しました。"
+    assert counts == {"name": 2, "reference": 1, "phone": 1, "email": 1, "birth_date": 1}
+
+
+def test_a_turn_is_masked_with_what_the_bot_retrieved() -> None:
+    """Passages within an answer are texts as well; their ids stay."""
+    answer = Answer(text="Call 212-555-0142.", passages=(Passage(id="faq-1", text="Mr. Baker knows."),))
+
+    masked, _ = redacted_value(Turn(index=1, user="My name is Jane Doe.", answer=answer), Redactor(), "en")
+
+    assert masked.user == "My name is [name]."
+    assert masked.answer.text == "Call [phone number]."
+    assert masked.answer.passages[0] == Passage(id="faq-1", text="Mr. [name] knows.")
+
+
+def test_in_json_a_key_tells_what_its_value_is() -> None:
+    """Numbers and names are known by their keys; keys, prices and ids that are kept stay."""
+    told: dict[str, JsonValue] = {
+        "氏名": "山田太郎", "会員番号": 12345678, "price": 9500, "ok": True,
+        "rows": [{"phone": "0312345678"}], "id": "taro@example.jp",
+    }  # fmt: skip
+
+    masked, counts = redacted_json(told, Redactor(), "ja", kept=frozenset({"id"}))
+
+    assert masked == {
+        "氏名": "[氏名]", "会員番号": "[番号]", "price": 9500, "ok": True, "rows": [{"phone": "[電話番号]"}],
+        "id": "taro@example.jp",
+    }  # fmt: skip
+    assert counts == {"name": 1, "reference": 1, "phone": 1}
