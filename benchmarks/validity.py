@@ -5,7 +5,7 @@
 Without an endpoint the offline stand-ins grade. With one (the usual environment) the model grades; replies
 are cached, so a repeat continues and pays for nothing twice. The sets are not part of this checkout (some
 are share-alike): the folder is `../shared/data` or REHEARSAL_BENCH_DATA, and any folder with files called
-judge_labels_* of the same shape will do. Files of one set are also shown together.
+judge_labels_* or pairwise_* of the same shape will do. Files of one set are also shown together.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks import lexical_validity
+from benchmarks import lexical_validity, pairwise_validity
 from benchmarks.validity_pairs import VOUCHING, Pairing, pairings
 from simulator.analysis.calibration import TRIVIAL
 from simulator.analysis.calibration_figures import Scorer, figures_json
@@ -145,20 +145,25 @@ def main(arguments: Sequence[str] = ()) -> None:
     given = _parse(arguments)
     settings = load({"offline": given.offline, "judge_model": given.judge_model, "budget": given.budget})
     files = label_files(given.data, given.set) if given.data.is_dir() else []
-    if not files:
+    pairs = (
+        [] if given.write or not given.data.is_dir() else pairwise_validity.pair_files(given.data, given.set)
+    )
+    if not files and not pairs:
         print(f"validity            skipped: no label sets in {given.data.name}/ (set REHEARSAL_BENCH_DATA)")
         return
     bench, started = Bench(settings, given.limit), time.perf_counter()
     print(f"validity            {_who(bench)}")
     for file in label_sets(files):
         _show_set(bench, file, given.write)
+    pairwise_validity.show(pairs, settings, bench.ledger, given.limit)
     if not bench.is_live and not given.set:
         lexical_validity.DATA = given.data
         print()
         lexical_validity.main()
     calls = sum(role.calls for role in bench.ledger.roles.values())
     cost = "price unknown" if bench.ledger.cost_usd is None else f"{bench.ledger.cost_usd:.2f} USD"
-    print(f"\n{len(files)} files in {time.perf_counter() - started:.0f} s, {calls} model calls, {cost}")
+    took = f"{len(files) + len(pairs)} files in {time.perf_counter() - started:.0f} s"
+    print(f"\n{took}, {calls} model calls, {cost}")
 
 
 def _show_set(bench: Bench, file: LabelFile, write: Path | None) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import signal
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -9,8 +10,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
+from simulator.analysis.sequential import batches
+from simulator.analysis.summary import STOPPED_EARLY, SUPERSEDED
 from simulator.conversation import converse
+from simulator.customers.replaying import second_attempts, superseded
 from simulator.errors import RehearsalError, RunFileError
+from simulator.outcome import certain
 from simulator.settings import Settings
 from simulator.spending import BudgetSpent
 from simulator.stage import Stage, versions
@@ -99,7 +104,12 @@ async def rehearse(
         sitting = Sitting(file, stage, rag, progress)
         with _interruptible():
             await first(file)
-            await sitting.run()
+            if stage.settings.sequential:
+                sitting = await _until_certain(sitting)
+            else:
+                await sitting.run()
+            if stage.settings.customer_faults == "replay" and not sitting.out_of_budget:
+                sitting = await _held_again(sitting)
         status, stopped = ("stopped", sitting.out_of_budget) if sitting.out_of_budget else ("finished", None)
     except* RehearsalError as group:  # no access, disk full: nothing else can succeed
         status, stopped = "stopped", str(first_of(group))
@@ -114,12 +124,20 @@ async def rehearse(
 class Sitting:
     """One process working on one run."""
 
-    def __init__(self, file: RunFile, stage: Stage, rag: Rag, progress: Progress) -> None:
-        """Reads from the file what is done already."""
+    def __init__(
+        self,
+        file: RunFile,
+        stage: Stage,
+        rag: Rag,
+        progress: Progress,
+        plan: Sequence[Conversation] | None = None,
+    ) -> None:
+        """Reads from the file what is done already; `plan` is all of it unless told."""
         self.file, self.stage, self.rag, self.progress = file, stage, rag, progress
         self.out_of_budget: str | None = None
         results = file.results()
-        self._run_id, self._plan = results.run.id, results.conversations
+        self._run_id = results.run.id
+        self._plan = results.conversations if plan is None else plan
         self._pending = file.unanswered()
         self._done: dict[tuple[str, int], list[Score]] = {}
         for score in results.scores:
@@ -203,6 +221,37 @@ class Sitting:
 
     def _stop_paying(self, error: BudgetSpent) -> None:
         self.out_of_budget = f"{error}; a larger --budget goes on"
+
+
+async def _until_certain(sitting: Sitting) -> Sitting:
+    """Holds the plan in parts, and no further part once the gate's answer is certain.
+
+    Each part is held and graded to its end before anyone looks: what ends first is not what is typical.
+    """
+    file, stage, last = sitting.file, sitting.stage, sitting
+    parts = batches(file.results().conversations, stage.settings.seed)
+    for part in parts:
+        known = {talk.id: talk for talk in file.results().conversations}
+        last = Sitting(file, stage, sitting.rag, sitting.progress, [known[talk.id] for talk in part])
+        await last.run()
+        if last.out_of_budget:
+            break
+        if part is not parts[-1] and (decision := certain(file.results(), stage.settings)):
+            file.noted(STOPPED_EARLY, json.dumps({"decision": decision}))
+            break
+    return last
+
+
+async def _held_again(sitting: Sitting) -> Sitting:
+    """Holds what a customer spoilt once more, at the end and once only; notes which of the two counts."""
+    file, last = sitting.file, sitting
+    if more := second_attempts(file.results()):
+        file.also_planned(more)
+        last = Sitting(file, sitting.stage, sitting.rag, sitting.progress, more)
+        await last.run()
+    if found := superseded(file.results()):
+        file.noted(SUPERSEDED, json.dumps(found, ensure_ascii=False))
+    return last
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from enum import StrEnum
 from string import Template
 
 from simulator.counting import claimwise, feelings, likeness, retrieved, turn, verdicts
-from simulator.counting.dialogue_acts import is_handover, is_refusal
+from simulator.counting.dialogue_acts import is_handover, is_refusal, parts
 from simulator.counting.embedding import hash_embed
 from simulator.counting.evidence import best_agreement, coverage
 from simulator.counting.grades import rubric_of
@@ -18,7 +18,7 @@ from simulator.counting.verdicts import Verdict
 from simulator.counting.wording import wording
 from simulator.guard import Guard
 from simulator.kinds import share_of
-from simulator.types import Case, Exhibit, Persona, Score, Turn, Utterance
+from simulator.types import Case, Exhibit, Language, Persona, Score, Turn, Utterance
 from simulator.users import stable_int
 
 __all__ = ["STAND_INS", "LexicalJudge", "PhraseUser", "hash_embed"]
@@ -40,6 +40,9 @@ STAND_INS: dict[str, Callable[[Reading], Verdict]] = {
 
 # The share of the reference that has to be said (0..1) to be of use, and to content a customer.
 OF_USE, CONTENTING = 0.2, 0.55
+# A fact of which so much (0..1) was said is told.
+TOLD = 0.6
+_PLAINLY = ("$fact",)
 # How many answers a customer puts together.
 REMEMBERED = 5
 # A question longer than this is cut where a phrase quotes it.
@@ -53,6 +56,7 @@ class Situation(StrEnum):
     FAILED = "failed"
     REFUSED = "refused"
     HANDED_OVER = "handed_over"
+    ASKED = "telling"
     USELESS = "pressing"
     PARTLY = "followup"
     CONTENT = "satisfied"
@@ -114,7 +118,8 @@ class PhraseUser:
         unhelpful = _last_in_a_row(met)
         if unhelpful >= self.persona.patience:
             return self._leave(case, turns, "gave_up", "leaving", say("left_gave_up", count=str(unhelpful)))
-        text = self._unsaid(case, turns, (met[-1], Situation.USELESS, Situation.PARTLY))
+        text = self._tell(case, turns) if met[-1] is Situation.ASKED else None
+        text = text or self._unsaid(case, turns, (met[-1], Situation.USELESS, Situation.PARTLY))
         if text is None:
             return self._leave(case, turns, "gave_up", "leaving", say("left_speechless"))
         return Utterance(text=text, reason=say(f"met_{met[-1]}"))
@@ -131,18 +136,32 @@ class PhraseUser:
         help_now, help_so_far = _help(case, turns[-1:]), _help(case, turns[-REMEMBERED:])
         if help_so_far >= CONTENTING:
             return Situation.CONTENT
+        if _asks_back(answer.text, case.language) and _untold(case, turns):
+            return Situation.ASKED
         return Situation.PARTLY if help_now >= OF_USE else Situation.USELESS
+
+    def _tell(self, case: Case, turns: Sequence[Turn]) -> str | None:
+        """The fact that the desk asked for, in this persona's words; None when nothing is left to tell."""
+        for fact in _untold(case, turns):
+            if said := self._unsaid(case, turns, (Situation.ASKED,), fact.strip().rstrip(_ENDS)):
+                return said
+        return None
 
     def _leave(self, case: Case, turns: Sequence[Turn], how: str, phrases: str, reason: str) -> Utterance:
         words = self._unsaid(case, turns, (phrases,)) or ""
         return Utterance.model_validate({"text": words, "next": how, "reason": reason})
 
-    def _unsaid(self, case: Case, turns: Sequence[Turn], situations: Sequence[str]) -> str | None:
+    def _unsaid(
+        self, case: Case, turns: Sequence[Turn], situations: Sequence[str], fact: str = ""
+    ) -> str | None:
         """A phrase for the first situation that has one left; None when all are used up."""
         guard, said = Guard(case.language), [case.question, *(turn.meant for turn in turns)]
         for situation in situations:
             phrases = self.persona.speaks(case.language).phrases.get(situation, ())
-            lines = [filled(phrase, case.question) for phrase in phrases]
+            phrases = phrases or (_PLAINLY if situation == Situation.ASKED and fact else ())
+            lines = [
+                filled(phrase, case.question, fact) for phrase in phrases if fact or "$fact" not in phrase
+            ]
             left = [line for line in lines if guard.broken_rule(line, said) is None]
             if left:
                 draw = stable_int(self.seed, case.id, self.persona.id, len(turns), situation)
@@ -150,8 +169,8 @@ class PhraseUser:
         return None
 
 
-def filled(phrase: str, question: str) -> str:
-    """A phrase with the case's question for `$question`, cut if it is long.
+def filled(phrase: str, question: str, fact: str = "") -> str:
+    """A phrase with the case's question for `$question`, cut if it is long, and with `$fact`.
 
     Its end mark stays only where the phrase ends with it.
     """
@@ -162,7 +181,7 @@ def filled(phrase: str, question: str) -> str:
     ends_with_it = phrase.rstrip().endswith(("$question", "${question}"))
     if ends_with_it:
         phrase = phrase.rstrip().removesuffix("$question").removesuffix("${question}")
-    start = Template(phrase).safe_substitute(question=bare)
+    start = Template(phrase).safe_substitute(question=bare, **({"fact": fact} if fact else {}))
     return start + asked if ends_with_it else start
 
 
@@ -181,6 +200,19 @@ def _help(case: Case, turns: Sequence[Turn]) -> float:
     chance = CHANCE[case.language]
     met = max(coverage(need, texts) for need in (case.question, case.goal or case.question))
     return max(0.0, (met - chance) / (1 - chance))
+
+
+def _asks_back(answer: str, language: Language) -> bool:
+    """Whether the desk ends with a question."""
+    acts = [part.act for part in parts(answer, language) if part.act != "courtesy"]
+    return bool(acts) and acts[-1] == "question"
+
+
+def _untold(case: Case, turns: Sequence[Turn]) -> list[str]:
+    """The customer's facts that they have not told yet, those first that the desk's last line is about."""
+    said = [case.question, *(turn.meant for turn in turns)]
+    left = [fact for fact in case.facts.knows if coverage(fact, said) < TOLD]
+    return sorted(left, key=lambda fact: -coverage(fact, [turns[-1].answer.text]))
 
 
 def _last_in_a_row(met: Sequence[Situation]) -> int:

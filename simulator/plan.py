@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from simulator import find
+from simulator.analysis.summary import counted
 from simulator.cases import read_cases, select
 from simulator.errors import InputError
 from simulator.settings import Settings
@@ -29,7 +30,7 @@ def read_plan(settings: Settings) -> tuple[tuple[Conversation, ...], tuple[Perso
 
 def _plan_of(run: Path) -> tuple[tuple[Conversation, ...], tuple[Persona, ...]]:
     """The conversations of a run, to be played again from the start."""
-    results = read_run(run)
+    results = counted(read_run(run))
     unplayed = {"turns": (), "ended": None, "reason": "", "closing": ""}
     begun = (talk for talk in results.conversations if talk.turns)
     return tuple(talk.model_copy(update=unplayed) for talk in begun), results.personas

@@ -16,6 +16,8 @@ from simulator.store import read_run
 from simulator.types import Case, Conversation, Turn, User, Utterance, encodable
 
 Scripts = Mapping[str, tuple[str, ...]]
+# A line as it is, or with what was meant by it.
+Line = str | Utterance
 EVERY_CASE = "*"
 ACCEPTED = ".txt, .jsonl or .toml"
 
@@ -23,33 +25,41 @@ ACCEPTED = ".txt, .jsonl or .toml"
 class MixedUser:
     """Says given lines in order; then another customer goes on with the dialogue, or leaves it."""
 
-    def __init__(self, lines: Sequence[str] = (), then: User | None = None, *, opening: str = "") -> None:
+    def __init__(self, lines: Sequence[Line] = (), then: User | None = None, *, opening: Line = "") -> None:
         """`lines` follow the first; that is `opening`, or the case's question when it is asked for."""
         self.lines, self.then, self.opening = tuple(lines), then, opening
 
     async def __call__(self, case: Case, turns: tuple[Turn, ...]) -> Utterance:
         """The next line of the script; after the last one what `then` does, or leaving."""
         if not turns:
-            return Utterance(text=self.opening or case.question)
+            return _said(self.opening or case.question)
         if len(turns) <= len(self.lines):
-            return Utterance(text=self.lines[len(turns) - 1])
+            return _said(self.lines[len(turns) - 1])
         if self.then is not None:
             return await self.then(case, turns)
         return Utterance(next="satisfied", reason="end of script")
 
 
-def replayed(said: Sequence[str], then: User | None = None) -> MixedUser:
+def _said(line: Line) -> Utterance:
+    return line if isinstance(line, Utterance) else Utterance(text=line)
+
+
+def replayed(said: Sequence[Line], then: User | None = None) -> MixedUser:
     """A customer who says again all that was said in a conversation, its first line included."""
     return MixedUser(said[1:], then, opening=said[0] if said else "")
 
 
-def lines_of_run(path: Path) -> dict[str, tuple[str, ...]]:
+def said_in_run(path: Path) -> dict[str, tuple[Utterance, ...]]:
     """All that the customer said in each conversation of a run, by conversation id (`persona/case#repeat`).
 
-    The lines are as the bot met them. Conversations that were never begun are left out.
+    The lines are as the bot met them, with what was meant by the mistyped ones. Conversations that were
+    never begun are left out.
     """
-    conversations = read_run(path).conversations
-    return {talk.id: tuple(turn.user for turn in talk.turns) for talk in conversations if talk.turns}
+    return {
+        talk.id: tuple(Utterance(text=turn.user, clean=turn.clean) for turn in talk.turns)
+        for talk in read_run(path).conversations
+        if talk.turns
+    }
 
 
 def lines_of_file(path: Path) -> dict[str, tuple[str, ...]]:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from simulator.conditions import read_confidence, read_target
 from simulator.errors import InputError, UnknownName
 from simulator.types import Language, RedRules
 
@@ -125,7 +126,27 @@ class Settings(BaseModel):
     )
     replay: str | None = Field(None, description="A run whose customers say the same again, to this bot.")
     seed: int = Field(42, description="Seed of every random choice.")
-    target: float | None = Field(None, description="The gate: exit code 1 below this score (0.9, or 90).")
+    target: float | str | None = Field(
+        None,
+        description="The gate: exit code 1 below this score (0.9, or 90), or unless conditions such as "
+        "'turn >= 0.9 and red <= 0.1' hold.",
+    )
+    confidence: Annotated[float, Field(gt=0.5, lt=1)] | None = Field(
+        None, description="Pass only when the score reaches the target with this certainty: 0.95 is usual."
+    )
+    sequential: bool = Field(
+        False,
+        description="Stop as soon as it is certain whether the target is reached (--confidence: 0.95).",
+    )
+    customer_faults: Literal["keep", "exclude", "replay"] = Field(
+        "keep",
+        description="Turns that the simulated customer spoilt: counted like any other (keep), "
+        "left out (exclude), or their conversations held once more (replay).",
+    )
+    knowledge: str | None = Field(
+        None,
+        description="The bot's own articles (file or folder): tells missing ones from those not found.",
+    )
     max_failed: Annotated[float, Field(ge=0, le=1)] = Field(
         0.05, description="Most grades or customer turns that may fail."
     )
@@ -191,14 +212,15 @@ class Settings(BaseModel):
             pairs[key.strip()] = text
         return pairs
 
-    @field_validator("target")
+    @field_validator("target", mode="before")
     @classmethod
-    def _share(cls, value: float | None) -> float | None:
-        """90 means 0.9; 1.2 and what is outside 0..100 are mistakes."""
-        if value is not None and not (0 < value <= 1 or 2 <= value <= 100):
-            msg = "must be between 0 and 1, or a percentage from 2 to 100"
-            raise ValueError(msg)
-        return value / 100 if value is not None and value > 1 else value
+    def _target(cls, value: Any) -> float | str | None:
+        return read_target(value)
+
+    @field_validator("confidence", mode="before")
+    @classmethod
+    def _certainty(cls, value: Any) -> Any:
+        return read_confidence(value)
 
     @field_validator("judges")
     @classmethod
@@ -218,6 +240,11 @@ class Settings(BaseModel):
             msg = "groundedness and correctness are grades from 1 to 5"
             raise ValueError(msg)
         return value
+
+    @property
+    def certainty(self) -> float | None:
+        """How sure the gate has to be; None where the figures themselves decide."""
+        return self.confidence or (0.95 if self.sequential else None)
 
     @property
     def frozen(self) -> str | None:

@@ -22,11 +22,11 @@ from simulator.offline import PhraseUser
 from simulator.opening import OpeningPrompts, VoicedOpening
 from simulator.prompts import LANGUAGES, fingerprint
 from simulator.rubrics import Rubric
-from simulator.scripts import MixedUser, lines_of_file, lines_of_run, replayed, script_of, unused
+from simulator.scripts import MixedUser, lines_of_file, replayed, said_in_run, script_of, unused
 from simulator.settings import Settings
 from simulator.spending import Ledger
 from simulator.store import find_run
-from simulator.types import Chat, Conversation, Persona, Rag, Role, User
+from simulator.types import Chat, Conversation, Persona, Rag, Role, User, Utterance
 from simulator.typing_variation import VaryingUser
 from simulator.users import PersonaUser, UserPrompts, stable_int
 
@@ -183,8 +183,8 @@ def _scripts(settings: Settings) -> dict[str, tuple[str, ...]]:
     return lines_of_file(Path(settings.script)) if settings.script else {}
 
 
-def _replayed(settings: Settings) -> dict[str, tuple[str, ...]]:
-    return lines_of_run(find_run(settings.replay, Path(settings.runs))) if settings.replay else {}
+def _replayed(settings: Settings) -> dict[str, tuple[Utterance, ...]]:
+    return said_in_run(find_run(settings.replay, Path(settings.runs))) if settings.replay else {}
 
 
 def versions() -> dict[str, str]:

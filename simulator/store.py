@@ -35,6 +35,7 @@ from simulator.types import (
 )
 
 NAME = "run.sqlite"
+_PLANNED = 'INSERT INTO conversations (id, position, persona, repeat, "case") VALUES (?, ?, ?, ?, ?)'
 _LATEST_OF = """SELECT body FROM verdicts
   WHERE conversation = ? AND turn = ? AND source = ? AND reviewer = ? ORDER BY id DESC LIMIT 1"""
 
@@ -78,10 +79,7 @@ class RunFile:
             _put(file, "run", run.model_dump_json())
             people = [p.model_dump(mode="json") for p in personas]
             _put(file, "personas", json.dumps(people, ensure_ascii=False))
-            file.executemany(
-                'INSERT INTO conversations (id, position, persona, repeat, "case") VALUES (?, ?, ?, ?, ?)',
-                [(c.id, i, c.persona, c.repeat, c.case.model_dump_json()) for i, c in enumerate(plan)],
-            )
+            file.executemany(_PLANNED, [_planned(talk, i) for i, talk in enumerate(plan)])
 
     @classmethod
     def reopen(cls, path: Path) -> "RunFile":
@@ -110,6 +108,12 @@ class RunFile:
             if self._file.in_transaction:
                 with contextlib.suppress(sqlite3.Error):
                     self._file.execute("ROLLBACK")
+
+    def also_planned(self, more: Iterable[Conversation]) -> None:
+        """Conversations that are held after those of the plan."""
+        with self._transaction() as file:
+            (known,) = file.execute("SELECT count(*) FROM conversations").fetchone()
+            file.executemany(_PLANNED, [_planned(talk, known + i) for i, talk in enumerate(more)])
 
     def said(self, conversation: str, turn: int, utterance: Utterance) -> None:
         """The customer's line of a turn; the answer comes later."""
@@ -291,6 +295,10 @@ def _hold(folder: Path) -> IO[str]:
         os.truncate(lock.fileno(), 0)
         os.write(lock.fileno(), str(os.getpid()).encode())
     return lock
+
+
+def _planned(talk: Conversation, position: int) -> tuple[Any, ...]:
+    return talk.id, position, talk.persona, talk.repeat, talk.case.model_dump_json()
 
 
 def _put(file: sqlite3.Connection, key: str, body: str) -> None:

@@ -17,7 +17,8 @@ from simulator.analysis.corrected import (
 from simulator.analysis.figures import Summary
 from simulator.analysis.gate import Gate, decide
 from simulator.analysis.intervals import bootstrap_interval
-from simulator.analysis.summary import as_json, summarise
+from simulator.analysis.summary import summarise
+from simulator.analysis.summary_json import as_json
 from simulator.types import RedRules, Results
 from tests.graded_blind import JUDGE, graded, verdict
 from tests.rehearsed import JUDGES

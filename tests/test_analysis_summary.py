@@ -7,7 +7,8 @@ import pytest
 
 from simulator.analysis.figures import Summary
 from simulator.analysis.gate import decide
-from simulator.analysis.summary import as_json, excerpt, summarise
+from simulator.analysis.summary import excerpt, summarise
+from simulator.analysis.summary_json import as_json
 from simulator.types import Ended, RedRules, Results, Score, Spending
 from tests.golden_files import compare
 from tests.rehearsed import JUDGES, large, rehearsed
@@ -196,7 +197,8 @@ def test_json_has_exactly_the_agreed_keys() -> None:
     shown = as_json(figures, decide(figures, 0.9, 0.05), "runs/x/run.sqlite")
 
     assert list(shown) == [
-        "run", "store", "score", "interval", "corrected", "target", "passed", "reasons", "judges", "total",
+        "run", "store", "score", "interval", "corrected", "target", "passed", "decision", "confidence",
+        "conditions", "reasons", "judges", "total",
         "conversations", "turns", "red", "simulator", "calls", "tokens", "cost_usd", "seconds", "offline",
     ]  # fmt: skip
     assert list(shown["judges"]["turn"]) == [

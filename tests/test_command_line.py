@@ -144,7 +144,7 @@ WRONG = [
     ("--limit 0", "--limit 0: Input should be greater than or equal to 1."),
     ("--budget 0", "--budget 0"),
     ("--target 0", "--target 0"),
-    ("--target 101", "--target 101.0: must be between 0 and 1, or a percentage from 2 to 100."),
+    ("--target 101", "--target 101: must be between 0 and 1, or a percentage from 2 to 100."),
     ("--max-failed 5", "--max-failed 5.0: Input should be less than or equal to 1."),
     ("--user-temperature nan", "--user-temperature nan"),
     ("--language fr", "--language fr: Input should be 'ja', 'en' or 'all'."),

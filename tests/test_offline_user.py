@@ -5,7 +5,7 @@ import pytest
 from simulator.find import persona, persona_names
 from simulator.guard import Guard
 from simulator.offline import PhraseUser, filled
-from simulator.types import Answer, Case, Failure, Persona, PersonaText, Turn, Utterance
+from simulator.types import Answer, Case, Facts, Failure, Language, Persona, PersonaText, Turn, Utterance
 from tests.test_offline import COMPLAINT, GOOD, HANDOVER, QUESTION, REFERENCE, REFUSAL, UNRELATED, a_case
 
 PHRASES = {
@@ -176,3 +176,41 @@ async def test_the_shelfs_personas_have_something_to_say(name: str, answer: str 
         assert line.next == "stay"
         assert Guard("ja").broken_rule(line.text, said) is None
         said.append(line.text)
+
+
+FACTS = Facts(knows=("支払いは口座振替です。", "入居は4月です。"))
+ASKS_BACK = "恐れ入ります。入居されたのはいつでしょうか？"
+
+
+@pytest.mark.parametrize("phrases", [{}, {"telling": ("だから、$fact！",)}])
+async def test_a_desk_that_asks_back_is_told_the_fact_it_asks_for(
+    phrases: dict[str, tuple[str, ...]],
+) -> None:
+    """In the persona's words, or plainly; it costs no patience."""
+    user, case = PhraseUser(a_persona(1, PHRASES | phrases), 1), a_case(facts=FACTS)
+
+    line = await user(case, turns(ASKS_BACK))
+
+    assert (line.next, line.reason) == ("stay", "窓口に尋ねられた")
+    assert line.text == ("だから、入居は4月です！" if phrases else "入居は4月です")
+
+
+async def test_no_fact_is_told_twice() -> None:
+    """When everything is told the customer goes on as with any answer."""
+    user, case = PhraseUser(a_persona(9), 1), a_case(facts=FACTS)
+    said: list[str] = []
+    while len(said) < 3:
+        said.append((await user(case, turns(*[ASKS_BACK] * (len(said) + 1), said=tuple(said)))).text)
+
+    assert said[:2] == ["入居は4月です", "支払いは口座振替です"]
+    assert said[2] in {filled(phrase, QUESTION) for phrase in PHRASES["pressing"]}
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+@pytest.mark.parametrize("name", persona_names())
+def test_every_persona_can_tell_a_fact(name: str, language: Language) -> None:
+    """In two ways at least, each with the fact in it."""
+    lines = persona(name).speaks(language).phrases["telling"]
+
+    assert len(lines) >= 2
+    assert all("$fact" in line for line in lines)

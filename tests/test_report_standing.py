@@ -69,8 +69,22 @@ DRIFTED = Drift(
 def known_of(
     results: Results, language: Language = "ja", judges: tuple[str, ...] = JUDGES
 ) -> tuple[Summary, Standings]:
+    # Without the two customers who were told different fees: that note has tests of its own.
+    told = tuple(c for c in results.conversations if not c.id.startswith("angry/cancel-03"))
+    results = results.model_copy(update={"conversations": told})
     summary = summarise(results, rules=RedRules(), judges=judges, seed=42)
     return summary, standings(results, summary, language)
+
+
+def test_customers_who_were_told_different_things_are_an_alarm() -> None:
+    """With what each of the two was told."""
+    results = rehearsed("ja", models={})
+    summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
+    (note,) = standings(results, summary, "ja").notes
+
+    assert note.alarm
+    assert "9,800円" in note.text
+    assert "4,800円" in note.text
 
 
 def everything(language: Language) -> Results:

@@ -14,7 +14,7 @@ from simulator.reports.pulled import PulledRow
 from simulator.reports.worksheets import worksheets
 from simulator.review.questions import approved
 from simulator.settings import Settings
-from simulator.types import Case
+from simulator.types import Case, Facts, Message
 from tests.excel import Person
 from tests.pushing import KEY, at, column, letter, pushed, row_of, sheets_server
 from tests.servers.sheets import SheetsServer
@@ -40,7 +40,8 @@ def test_every_column_is_read() -> None:
     cells = YES | {
         "question": "解約の方法は？", "reference": "1. 電話する\n2. 返却する|マイページから",
         "answerable": "no",
-        "handover": "required", "category": "解約|料金",
+        "handover": "required", "category": "解約|料金", "gold": "ja/01|ja/02#2", "goal": "解約したい。",
+        "facts": "一年使った\nunknown: 会員番号", "history": "お客様: 契約中です\n窓口: はい",
     }  # fmt: skip
 
     assert asked(("001", cells)) == (
@@ -52,6 +53,13 @@ def test_every_column_is_read() -> None:
             answerable=False,
             handover="required",
             tags=("解約", "料金"),
+            passages=("ja/01", "ja/02#2"),
+            goal="解約したい。",
+            facts=Facts(knows=("一年使った",), unknown=("会員番号",)),
+            history=(
+                Message(role="user", content="契約中です"),
+                Message(role="assistant", content="はい"),
+            ),
         ),
     )
 

@@ -10,8 +10,8 @@ from simulator.scripts import (
     EVERY_CASE,
     MixedUser,
     lines_of_file,
-    lines_of_run,
     replayed,
+    said_in_run,
     script_of,
     unused,
 )
@@ -60,15 +60,16 @@ def test_the_lines_of_a_run(tmp_path: Path) -> None:
     """All that was said and answered, by conversation; one that was never begun has none."""
     first, second = a_talk(), a_talk(a_case(id="fees-2"))
     file = a_run(tmp_path, [first, second])
-    for index, text in enumerate(["月いくら？", "高い"], 1):
-        file.said(first.id, index, Utterance(text=text))
+    said = Utterance(text="月いくら？"), Utterance(text="たかい", clean="高い")
+    for index, line in enumerate(said, 1):
+        file.said(first.id, index, line)
         file.answered(first.id, index, Answer(text="はい。"))
     file.ended(first.id, Ended.GAVE_UP, "", "")
     file.close()
 
-    assert lines_of_run(file.path) == {first.id: ("月いくら？", "高い")}
+    assert said_in_run(file.path) == {first.id: said}
     with pytest.raises(RunFileError, match="no such run file"):
-        lines_of_run(tmp_path / "run.sqlite")
+        said_in_run(tmp_path / "run.sqlite")
 
 
 SCRIPTS = {"fees-1": ("それって、ずっと同じ値段ですか。", "ありがとう。"), "fees-2": ("How long?",)}

@@ -65,7 +65,7 @@ def test_a_sink_of_ones_own(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     assert main(("report", "--to", "post.py:send")) == 0
 
     assert "post.py:send: posted" in capsys.readouterr().err
-    assert (folder / "posted.txt").read_text(encoding="utf-8").endswith("7 worksheets")
+    assert (folder / "posted.txt").read_text(encoding="utf-8").endswith("8 worksheets")
 
 
 @pytest.mark.parametrize(

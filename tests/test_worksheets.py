@@ -16,7 +16,7 @@ from simulator.types import Answer, Language, RedRules, Results, Score, Turn
 from tests.golden_files import compare
 from tests.rehearsed import rehearsed
 
-NAMES = ("summary", "review", "conversations", "blind", "questions", "history", "technical")
+NAMES = ("summary", "review", "fixes", "conversations", "blind", "questions", "history", "technical")
 JUDGES = ("turn", "relevance", "groundedness", "similarity", "fluency", "cosine")
 
 
@@ -164,7 +164,10 @@ def test_questions_are_the_teams() -> None:
     sheet = sheets()["questions"]
     titles = [column.title for column in sheet.columns[1:]]
 
-    assert titles == ["質問", "正解", "回答可否", "有人対応", "分類", "使用する", "承認"]
+    assert titles == [
+        "質問", "正解", "回答可否", "有人対応", "分類", "使用する", "承認", "正解の資料", "目的",
+        "お客様の事情", "前のやり取り",
+    ]  # fmt: skip
     assert {column.owner for column in sheet.columns[1:]} == {"team"}
     assert {row.cells["approved"].text for row in sheet.rows} == {"承認"}
 

@@ -239,7 +239,7 @@ def test_merged_cells(path: Path) -> None:
     """What is merged over several rows is meant for each of them."""
     with Person(path) as person:
         person.type("確認", 2, "担当者", "佐藤")
-        person.book["確認"].merge_cells(start_row=2, end_row=4, start_column=11, end_column=11)
+        person.book["確認"].merge_cells(start_row=2, end_row=4, start_column=12, end_column=12)
 
     assert [row.cells.get("assignee") for row in xlsx.read(path)["review"][:4]] == ["佐藤"] * 3 + [None]
 
@@ -266,7 +266,7 @@ def test_a_formula_without_a_result(path: Path, capsys: pytest.CaptureFixture[st
         person.type("確認", 2, "コメント", "=A1&B1")
 
     assert "comment" not in xlsx.read(path)["review"][0].cells
-    assert "確認, row 2, column J: a formula without a stored result" in capsys.readouterr().err
+    assert "確認, row 2, column K: a formula without a stored result" in capsys.readouterr().err
 
 
 def test_a_row_without_a_key(path: Path) -> None:

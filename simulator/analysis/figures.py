@@ -1,5 +1,9 @@
 """The figures of a run, as frozen values: what `summarise` gives and every report shows."""
 
+from typing import Literal
+
+from pydantic import Field
+
 from simulator.analysis.corrected import Corrected, Shortage
 from simulator.analysis.panel import PanelAgreement, VoteAgreement
 from simulator.analysis.red import Mark
@@ -18,7 +22,8 @@ class JudgeSummary(Value):
     """What one judge says of the run: `mean` 0..1, `raw_mean` on the judge's own scale.
 
     `answered_mean` leaves out the turns in which the bot gave no answer. `planned` is n + skipped +
-    failed: every spoken turn; a grade that was never written counts as failed, kind `missing`.
+    failed + excluded: every spoken turn; a grade that was never written counts as failed, kind `missing`,
+    one of a turn that the customer spoilt as excluded, if that was asked for.
     """
 
     mean: float | None
@@ -31,6 +36,7 @@ class JudgeSummary(Value):
     failed: int
     failures: dict[str, int]
     rubrics: tuple[str, ...]
+    excluded: int = 0
 
 
 class PersonaSummary(Value):
@@ -83,12 +89,68 @@ class Total(Value):
     of: int
 
 
+# A share of fewer is met or missed by chance.
+ENOUGH_TO_TELL = 10
+
+
+class Lengths(Value):
+    """How long messages are: median and quartiles, in characters (Japanese) or words (English)."""
+
+    low: float
+    median: float
+    high: float
+    n: int
+
+
+class Figure(Value):
+    """One figure of how the customers were played: `n` of `of`, or a mean over `of` when `n` is None.
+
+    `value` is 0..1, None where there is nothing to measure; `goal` is what it should reach, or should not
+    exceed when `at_most`.
+    """
+
+    value: float | None
+    n: int | None
+    of: int
+    goal: float | None = None
+    at_most: bool = False
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the goal is met; None without a goal, or with too little to measure it by."""
+        if self.goal is None or self.value is None or self.of < ENOUGH_TO_TELL:
+            return None
+        return self.value <= self.goal if self.at_most else self.value >= self.goal
+
+
+class Customers(Value):
+    """How the customers were played: their faults by kind, what these spoilt, and the figures behind it.
+
+    `spoilt` are turns whose grade a fault makes doubtful, `handling` what is done with them; `lengths` are
+    by language, then by persona, with `all` for everyone. `superseded` conversations were held once more.
+    """
+
+    faults: dict[str, int] = Field(default={})
+    spoilt: tuple[tuple[str, int], ...] = ()
+    handling: Literal["keep", "exclude", "replay"] = "keep"
+    superseded: tuple[str, ...] = ()
+    figures: dict[str, Figure] = Field(default={})
+    lengths: dict[str, dict[str, Lengths]] = Field(default={})
+
+
 class SimulatorSummary(Value):
-    """How well the customers were played: messages rewritten by the guard, conversations lost."""
+    """How well the customers were played: messages rewritten by the guard, conversations lost, faults.
+
+    `with_spoilt` and `without_spoilt` are the run's score with and without the turns that a customer spoilt,
+    whichever of them counts; None where no turn was spoilt.
+    """
 
     guarded: int
     failed: int
     rules: dict[str, int]
+    customers: Customers = Customers()
+    with_spoilt: float | None = None
+    without_spoilt: float | None = None
 
 
 class Summary(Value):
@@ -96,7 +158,8 @@ class Summary(Value):
 
     `score` is the mean over the graded conversations, `answered_score` the same without the turns
     that got no answer; `conversation_scores` has those that have one, by id, and `missing` counts
-    conversations that were held but have no grade. `labels` are the turns that people graded blind:
+    conversations that were held but have no grade; `spared` did not need to be held, because the answer was
+    certain without them. `labels` are the turns that people graded blind:
     enough of them make `corrected`, too few leave a `shortage`.
     """
 
@@ -115,6 +178,7 @@ class Summary(Value):
     total: Total
     planned: int
     finished: int
+    spared: int = 0
     graded: int
     missing: int
     ended: dict[str, int]

@@ -1,7 +1,9 @@
 """Whether a run reached its target, and in words what is missing. The gate advises; people decide."""
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import Literal, get_args
 
+from simulator.analysis.checked import MIN_CASES, Checked, Decision
 from simulator.analysis.corrected import Corrected
 from simulator.analysis.figures import JudgeSummary, Summary
 from simulator.types import Value
@@ -13,8 +15,11 @@ Problem = Literal[
     "below", "unsure", "corrected_below", "corrected_unsure", "ungraded", "judge", "simulator", "unfinished",
     "running",
 ]  # fmt: skip
+# What is found where more than a plain score is asked for: a verdict, but nothing to finish.
+Shortcoming = Literal["few", "nothing", "no_cost", "unmeasured", "close", "never", "missed", "personas"]
+SHORTCOMINGS: frozenset[str] = frozenset(get_args(Shortcoming))
 
-_SENTENCES: dict[Problem, str] = {
+_SENTENCES: dict[Problem | Shortcoming, str] = {
     "below": "score {score} is {short} below the target {target}: {red} of {turns} turns are red",
     "unsure": "score {score} reaches the target {target}, but its 95 % interval begins at {low}",
     "corrected_below": "score {score}, corrected by {n} human grades, is {short} below the target {target}:"
@@ -27,13 +32,22 @@ _SENTENCES: dict[Problem, str] = {
     " more than --max-failed allows ({allowed} %)",
     "unfinished": "the run stopped after {finished} of {planned} conversations",
     "running": "the run is not finished: {finished} of {planned} conversations",
+    "few": "{condition}: only {cases} questions say anything about it, it takes {least}",
+    "nothing": "{condition}: nothing in this run says anything about it",
+    "no_cost": "{condition}: a model has no known price",
+    "unmeasured": "{condition}: {failed} of {of} values are missing",
+    "close": "{condition} is not settled: {value} ({low} to {high}); about {conversations} more conversations"
+    " on {questions} more questions would settle it",
+    "never": "{condition} is not settled: {value} ({low} to {high}), too close for more questions to settle",
+    "missed": "{condition} is missed: {value}{range}",
+    "personas": "no graded conversation of {personas}, who took part",
 }
 
 
 class Finding(Value):
     """One thing the gate found; `figures` are the numbers its sentence is made of, as text."""
 
-    problem: Problem
+    problem: Problem | Shortcoming
     figures: dict[str, str]
 
     @property
@@ -49,6 +63,9 @@ class Gate(Value):
     A passed gate may still have a reason: the interval reaches below the target. Where people's grades
     corrected the score, `corrected` decided: it passes with the lower end of its interval, and is missed
     with the upper end; in between it is not settled, which is not passed.
+
+    `target` is that of the score (0..1), `asked` what was asked for: the same, or the text of conditions.
+    `confidence` is how sure the gate had to be, `decision` its verdict, `conditions` what it rests on.
     """
 
     target: float | None
@@ -57,20 +74,32 @@ class Gate(Value):
     incomplete: bool = False
     findings: tuple[Finding, ...] = ()
     corrected: Corrected | None = None
+    asked: float | str | None = None
+    confidence: float | None = None
+    decision: Decision | None = None
+    conditions: tuple[Checked, ...] = ()
 
     @property
     def unsettled(self) -> bool:
         """Whether the target lies within the interval of the corrected score."""
         return any(finding.problem == "corrected_unsure" for finding in self.findings)
 
+    @property
+    def more(self) -> int | None:
+        """How many more conversations would settle what is undecided; None where no number does."""
+        open_ones = [each for each in self.conditions if each.decision == "undecided"]
+        counts = [each.more.conversations for each in open_ones if each.more]
+        return max(counts) if counts and len(counts) == len(open_ones) else None
+
 
 def decide(summary: Summary, target: float | None, max_failed: float) -> Gate:
     """The gate at `target` (0..1); `max_failed` is the largest share of failures that is tolerated."""
-    missing = [*_unfinished(summary), *_failed(summary, max_failed), *_ungraded(summary)]
-    against = _against(summary, target)
+    missing, against = _missing(summary, max_failed), _against(summary, target)
     decisive = summary.corrected.interval[0] if summary.corrected else summary.score
     reached = target is not None and decisive is not None and decisive >= target - _SAME
     findings = tuple(against + missing)
+    open_still = bool(missing) or any(f.problem == "corrected_unsure" for f in against)
+    decision: Decision = "undecided" if open_still else "passed" if reached else "missed"
     return Gate(
         target=target,
         passed=None if target is None else reached and not missing,
@@ -78,7 +107,89 @@ def decide(summary: Summary, target: float | None, max_failed: float) -> Gate:
         incomplete=bool(missing),
         findings=findings,
         corrected=summary.corrected,
+        asked=target,
+        decision=None if target is None else decision,
     )
+
+
+def decide_conditions(
+    summary: Summary,
+    conditions: Sequence[Checked],
+    max_failed: float,
+    *,
+    unheard: Sequence[str] = (),
+    asked: float | str | None = None,
+    confidence: float | None = None,
+) -> Gate:
+    """The gate that passes only when all conditions have, and when nothing is missing.
+
+    `unheard` are the personas that took part without a graded conversation.
+    """
+    missing = _missing(summary, max_failed)
+    silent = [Finding(problem="personas", figures={"personas": ", ".join(unheard)})] if unheard else []
+    findings = (*(_of_condition(each) for each in conditions if each.decision != "passed"), *silent, *missing)
+    decision: Decision = "passed" if not findings else "undecided"
+    if not missing and any(each.decision == "missed" for each in conditions):
+        decision = "missed"
+    of_score = (
+        e.condition.threshold for e in conditions if e.condition.rises and e.is_score(summary.primary)
+    )
+    return Gate(
+        target=next(of_score, None),
+        passed=decision == "passed",
+        reasons=tuple(finding.sentence for finding in findings),
+        incomplete=bool(missing),
+        findings=findings,
+        corrected=summary.corrected,
+        asked=asked,
+        confidence=confidence,
+        decision=decision,
+        conditions=tuple(conditions),
+    )
+
+
+def _of_condition(checked: Checked) -> Finding:
+    """Why a condition has not passed."""
+    figures = {"condition": checked.condition.text, "value": shown(checked), **_bounds(checked)}
+    if checked.decision == "missed":
+        return Finding(problem="missed", figures=figures)
+    if checked.lack == "ungraded":
+        failed = {"failed": str(checked.failed), "of": str(checked.n + checked.failed)}
+        return Finding(problem="unmeasured", figures=figures | failed)
+    if checked.lack == "few":
+        counts = {"cases": str(checked.cases), "least": str(MIN_CASES)}
+        return Finding(problem="few", figures=figures | counts)
+    if checked.lack == "nothing":
+        no_cost = checked.condition.measure == "cost"
+        return Finding(problem="no_cost" if no_cost else "nothing", figures=figures)
+    if checked.more is None:
+        return Finding(problem="never", figures=figures)
+    more = {key: str(getattr(checked.more, key)) for key in ("questions", "conversations")}
+    return Finding(problem="close", figures=figures | more)
+
+
+def shown(checked: Checked) -> str:
+    """The figure of a condition as text: a share by two decimals or more, a count as it is."""
+    if checked.value is None:
+        return "-"
+    if checked.condition.measure == "share":
+        return apart(checked.value, checked.condition.threshold)[0]
+    return f"{checked.value:.4g}"
+
+
+def _bounds(checked: Checked) -> dict[str, str]:
+    """The bounds of a condition as text, where they are about the figure that is shown."""
+    if checked.low is None or checked.high is None:
+        return {"low": "-", "high": "-", "range": ""}
+    threshold = checked.condition.threshold if checked.condition.measure == "share" else 0.0
+    low, high = (apart(end, threshold)[0] for end in (checked.low, checked.high))
+    share = checked.condition.measure == "share" and not checked.fact
+    return {"low": low, "high": high, "range": f" ({low} to {high})" if share else ""}
+
+
+def _missing(summary: Summary, max_failed: float) -> list[Finding]:
+    """What keeps the run from being judged at all."""
+    return [*_unfinished(summary), *_failed(summary, max_failed), *_ungraded(summary)]
 
 
 def _against(summary: Summary, target: float | None) -> list[Finding]:
@@ -119,7 +230,7 @@ def _below(summary: Summary, score: float, target: float) -> Finding:
 
 def _unfinished(summary: Summary) -> list[Finding]:
     """Conversations that are still to be held."""
-    if summary.status == "finished" and summary.finished >= summary.planned:
+    if summary.status == "finished" and summary.finished + summary.spared >= summary.planned:
         return []
     problem: Problem = "running" if summary.status == "running" else "unfinished"
     figures = {"finished": str(summary.finished), "planned": str(summary.planned)}

@@ -2,18 +2,20 @@
 
 Whose failure it is decides what it costs: the bot's own failure is graded (lowest, by rule), a
 judge's or the simulator's is left out of the means and counted. Nothing is ever counted as 0
-because it could not be graded.
+because it could not be graded. Turns that the simulated customer spoilt count like any other, unless
+they are to be left out; both scores are kept either way.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import fsum
-from typing import Any, TypeVar, get_args
+from typing import TypeVar, get_args
 
 from simulator.analysis.corrected import GradedTurn, blind_grades, correct, labelled, shortage
 from simulator.analysis.figures import (
     CaseSummary,
+    Customers,
     JudgeSummary,
     Mean,
     PersonaSummary,
@@ -22,7 +24,6 @@ from simulator.analysis.figures import (
     Summary,
     Total,
 )
-from simulator.analysis.gate import Gate
 from simulator.analysis.intervals import bootstrap_interval, clustered_stderr
 from simulator.analysis.panel import side_by_side, votes
 from simulator.analysis.red import KINDS, RANK, Mark, is_unanswered, primary_judge, red_marks, worst
@@ -47,6 +48,11 @@ RAG_METRICS = ("relevance", "groundedness", "similarity", "fluency", "cosine")
 # A conversation that was cut off is not finished: it can be taken up again.
 CUT_OFF = frozenset({Ended.BUDGET, Ended.INTERRUPTED})
 EXCERPT = 160
+# The note that says which conversations do not count, and which stand in for them.
+SUPERSEDED = "superseded"
+# The note that says that the gate's answer was certain before the last conversation.
+STOPPED_EARLY = "stopped_early"
+NOBODY_LOOKED = Customers()
 _FAILURE_KINDS = frozenset(get_args(Failure.model_fields["kind"].annotation))
 
 
@@ -60,13 +66,26 @@ class _Spoken:
     value: float | None
     marks: tuple[Mark, ...]
     failure: str | None
+    excluded: bool = False
 
 
-def summarise(results: Results, *, rules: RedRules, judges: tuple[str, ...], seed: int) -> Summary:
-    """The summary of a run as far as it has come; `judges` in the order in which they were named."""
+def summarise(
+    results: Results,
+    *,
+    rules: RedRules,
+    judges: tuple[str, ...],
+    seed: int,
+    customers: Customers = NOBODY_LOOKED,
+) -> Summary:
+    """The summary of a run as far as it has come; `judges` in the order in which they were named.
+
+    `customers` says how the customers were played, and what is to be done with the turns they spoilt.
+    """
+    results = counted(results)
     names = judges or tuple(sorted({score.judge for score in results.scores}))
     primary = primary_judge(names)
-    spoken = _spoken(results, rules, primary)
+    every = _spoken(results, rules, primary)
+    spoken = _without_spoilt(every, customers) if customers.handling == "exclude" else every
     started = [c for c in results.conversations if c.turns or c.ended]
     means = _conversation_means(spoken)
     values, clusters = _clustered(means, started)
@@ -88,6 +107,7 @@ def summarise(results: Results, *, rules: RedRules, judges: tuple[str, ...], see
         total=_total(names, spoken),
         planned=results.planned,
         finished=sum(c.ended is not None and c.ended not in CUT_OFF for c in started),
+        spared=_spared(results),
         graded=len(means),
         missing=sum(c.ended is not None and c.id not in means for c in started),
         ended=dict(Counter(c.ended.value for c in started if c.ended)),
@@ -102,11 +122,30 @@ def summarise(results: Results, *, rules: RedRules, judges: tuple[str, ...], see
         corrected=correct(turns, seed=seed),
         labels=len(labelled(turns)),
         shortage=shortage(turns),
-        simulator=_simulator(started),
+        simulator=_simulator(started, every, customers),
         spending=results.spending,
         cost_usd=_cost(results.spending.values()),
         seconds=results.run.seconds,
     )
+
+
+def counted(results: Results) -> Results:
+    """The run without the conversations that were held once more because of their customer."""
+    held_again = results.notes.get(SUPERSEDED)
+    if not isinstance(held_again, dict) or not held_again:
+        return results
+    talks = tuple(talk for talk in results.conversations if talk.id not in held_again)
+    scores = tuple(score for score in results.scores if score.conversation not in held_again)
+    gone = len(results.conversations) - len(talks)
+    left = {"planned": results.planned - gone, "conversations": talks, "scores": scores}
+    return results.model_copy(update=left) if gone else results
+
+
+def _spared(results: Results) -> int:
+    """The conversations that were never held because the gate's answer was certain before."""
+    if STOPPED_EARLY not in results.notes:
+        return 0
+    return sum(talk.ended is None and not talk.turns for talk in results.conversations)
 
 
 def everyone_who_graded(results: Results, named: tuple[str, ...]) -> tuple[str, ...]:
@@ -134,6 +173,17 @@ def _one(c: Conversation, turn: Turn, scores: dict[str, Score], rules: RedRules,
     if failure and not any(is_unanswered(s) for s in scores.values()):
         marks = (Mark(kind="no_answer", severity="major", reason=f"no answer: {failure}"),)
     return _Spoken(c, turn, scores, verdict.value if verdict else None, marks, failure)
+
+
+def _without_spoilt(spoken: Iterable[_Spoken], customers: Customers) -> list[_Spoken]:
+    """The turns, those that a customer spoilt without grade and mark; a silent bot is the bot's own fault."""
+    spoilt = frozenset(customers.spoilt)
+    return [
+        replace(s, scores={}, value=None, marks=(), excluded=True)
+        if (s.conversation.id, s.turn.index) in spoilt and not s.failure
+        else s
+        for s in spoken
+    ]
 
 
 def turn_failure(turn: Turn) -> str | None:
@@ -184,7 +234,9 @@ def _judge(name: str, spoken: Sequence[_Spoken]) -> JudgeSummary:
     """One judge over all spoken turns."""
     scored = [s for s in spoken if (score := s.scores.get(name)) and score.state == "scored"]
     values = [s.scores[name].value or 0.0 for s in scored]
-    failures = Counter(kind for s in spoken if (kind := _failure_kind(s.scores.get(name))))
+    excluded = sum(s.excluded for s in spoken)
+    asked = [s for s in spoken if not s.excluded]
+    failures = Counter(kind for s in asked if (kind := _failure_kind(s.scores.get(name))))
     rubrics = _unique(score.rubric for s in scored if (score := s.scores[name]).rubric and not score.by_rule)
     return JudgeSummary(
         mean=_mean(values),
@@ -193,10 +245,11 @@ def _judge(name: str, spoken: Sequence[_Spoken]) -> JudgeSummary:
         stderr=clustered_stderr(values, [s.conversation.case.id for s in scored]),
         n=len(scored),
         planned=len(spoken),
-        skipped=len(spoken) - len(scored) - failures.total(),
+        skipped=len(asked) - len(scored) - failures.total(),
         failed=failures.total(),
         failures=dict(failures),
         rubrics=tuple(rubrics),
+        excluded=excluded,
     )
 
 
@@ -308,13 +361,19 @@ def _red_kinds(red: Iterable[_Spoken]) -> dict[str, int]:
     return {kind: found[kind] for kind in KINDS if found[kind]}
 
 
-def _simulator(started: Sequence[Conversation]) -> SimulatorSummary:
-    """What the guard of the simulated customer had to do."""
+def _simulator(
+    started: Sequence[Conversation], every: Sequence[_Spoken], customers: Customers
+) -> SimulatorSummary:
+    """What the guard of the simulated customer had to do, and what it let through."""
     guarded = [turn.broken_rules for c in started for turn in c.turns if turn.broken_rules]
+    kept = _without_spoilt(every, customers) if customers.spoilt else []
     return SimulatorSummary(
         guarded=len(guarded),
         failed=sum(c.ended is Ended.USER_FAILED for c in started),
         rules=dict(Counter(rule for rules in guarded for rule in rules)),
+        customers=customers,
+        with_spoilt=_mean(_conversation_means(every).values()) if kept else None,
+        without_spoilt=_mean(_conversation_means(kept).values()) if kept else None,
     )
 
 
@@ -335,41 +394,3 @@ def _grouped(items: Iterable[Item], key: Callable[[Item], str]) -> dict[str, lis
     for item in items:
         found.setdefault(key(item), []).append(item)
     return found
-
-
-def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
-    """The object that `--json` prints, figures rounded to 4 decimals; `store` is the run file's path."""
-    return {
-        "run": summary.run,
-        "store": store,
-        "score": _rounded(summary.score),
-        "interval": [_rounded(end) for end in summary.interval] if summary.interval else None,
-        "corrected": summary.corrected and summary.corrected.as_json(),
-        "target": _rounded(gate.target),
-        "passed": gate.passed,
-        "reasons": list(gate.reasons),
-        "judges": {name: _judge_json(judge) for name, judge in summary.judges.items()},
-        "total": {"value": _rounded(summary.total.value), "of": summary.total.of},
-        "conversations": {"planned": summary.planned, "finished": summary.finished, "ended": summary.ended},
-        "turns": summary.turns,
-        "red": summary.red,
-        "simulator": {"guarded": summary.simulator.guarded, "failed": summary.simulator.failed},
-        "calls": {role: spent.calls for role, spent in summary.spending.items()},
-        "tokens": {
-            r: {"in": spent.tokens_in, "out": spent.tokens_out} for r, spent in summary.spending.items()
-        },
-        "cost_usd": _rounded(summary.cost_usd),
-        "seconds": _rounded(summary.seconds),
-        "offline": summary.offline,
-    }
-
-
-def _judge_json(judge: JudgeSummary) -> dict[str, Any]:
-    """One judge in the object that `--json` prints."""
-    means = {key: _rounded(getattr(judge, key)) for key in ("mean", "stderr", "raw_mean")}
-    return means | {key: getattr(judge, key) for key in ("n", "planned", "failed", "skipped")}
-
-
-def _rounded(value: float | None) -> float | None:
-    """Four decimals."""
-    return None if value is None else round(value, 4)

@@ -15,10 +15,13 @@ from simulator.commands.options import Panelled
 from simulator.errors import InputError, RehearsalError
 
 DONE, MISSED, TO_MEND, INCOMPLETE = 0, 1, 2, 3
-WORDS = ("simulate", "grade", "calibrate", "review", "report", "init", "list", "doctor")
+WORDS = (
+    "simulate", "grade", "calibrate", "review", "report", "fixes", "diff", "history", "compare",
+    "cross-examine", "cases", "init", "list", "doctor",
+)  # fmt: skip
 PROGRAM = "python run.py"
 # These decide nothing: whoever stops reading what they print has not missed a verdict.
-_ONLY_SHOWN = ("list", "--help", "-h", "--version")
+_ONLY_SHOWN = ("list", "history", "--help", "-h", "--version")
 _ABOUT = """Rehearses a RAG chatbot: simulated customers talk with it, judges grade every turn.
 
 \b
@@ -109,10 +112,31 @@ def _command() -> Any:
             sys.stdout.write(f"{__version__}\n")
 
     for word in WORDS:
-        command = import_module(f"simulator.commands.{word}").command
-        first_line = str(command.__doc__).partition("\n")[0]
-        app.command(word, cls=Panelled, short_help=first_line)(command)
+        module = import_module(f"simulator.commands.{word.replace('-', '_')}")
+        if hasattr(module, "WORDS"):
+            app.add_typer(_group(module), name=word, short_help=module.ABOUT.partition("\n")[0])
+        else:
+            _add(app, word, module.command)
     return typer.main.get_command(app)
+
+
+def _add(app: typer.Typer, word: str, command: Any) -> None:
+    first_line = str(command.__doc__).partition("\n")[0]
+    app.command(word, cls=Panelled, short_help=first_line)(command)
+
+
+def _group(module: Any) -> typer.Typer:
+    """A word that has words of its own (`cases make`); alone it says what there is."""
+    group = typer.Typer(help=module.ABOUT, rich_markup_mode=None)
+
+    @group.callback(invoke_without_command=True)
+    def about(context: typer.Context) -> None:
+        if context.invoked_subcommand is None:
+            sys.stdout.write(f"{context.get_help()}\n")
+
+    for word, command in module.WORDS.items():
+        _add(group, word, command)
+    return group
 
 
 def _usage(error: BaseException) -> int:

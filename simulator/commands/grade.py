@@ -28,7 +28,8 @@ Again = Annotated[
 # What belongs to today's grading; everything else stays as the run was held.
 OPTIONS = (
     "judges", "judging", "votes", "panel", "guidelines", "contacts", "ng_words", "tokenizer", "target",
-    "offline", "judge_model", "embed_model", "judge_temperature", "cache", "budget", "calls", "timeout",
+    "confidence", "offline", "judge_model", "embed_model", "judge_temperature", "cache", "budget", "calls",
+    "timeout",
     "to", "sheet", "worksheet", "new_sheet", "folder", "csv_encoding", "runs", "json_output",
 )  # fmt: skip
 

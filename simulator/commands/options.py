@@ -21,7 +21,7 @@ PANELS = {
     "The customer": ("voice_opening", "typos", "script", "replay"),
     "Grading": (
         "judges", "judging", "votes", "panel", "guidelines", "contacts", "ng_words", "tokenizer", "check",
-        "target", "max_failed",
+        "target", "confidence", "sequential", "max_failed", "customer_faults", "knowledge",
     ),
     "Models": (
         "offline", "user_model", "judge_model", "embed_model", "demo_model",
@@ -48,6 +48,9 @@ _METAVARS = {
     "to": "NAME,...",
     "target": "SCORE",
     "max_failed": "SHARE",
+    "confidence": "SHARE",
+    "customer_faults": "HOW",
+    "knowledge": "PATH",
     "budget": "USD",
     "typos": "SHARE",
     "script": "FILE",
@@ -72,7 +75,9 @@ class Panelled(TyperCommand):
             usual = "Arguments" if param.param_type_name == "argument" else "Options"
             if record := param.get_help_record(ctx):
                 title = getattr(param, "rich_help_panel", None) or usual
-                panels.setdefault(title, []).append((record[0].removesuffix(" <str>"), record[1]))
+                panels.setdefault(title, []).append(
+                    (record[0].removesuffix(" <str>").removesuffix(" <list[str]>"), record[1])
+                )
         widest = max(len(name) for records in panels.values() for name, _ in records)
         for title, records in panels.items():
             with formatter.section(title):
@@ -123,6 +128,8 @@ def _plain_type(annotation: Any) -> Any:
     options = _options(annotation)
     if any(get_origin(o) in (tuple, dict) for o in options):
         return list[str] | None
+    if str in options:
+        return str | None
     if any(_is(o, int) for o in options):
         return int | None
     if any(_is(o, float) for o in options):
@@ -140,8 +147,8 @@ def _is(annotation: Any, kind: type) -> bool:
 
 
 def _metavar(name: str, field: FieldInfo) -> str | None:
-    if field.annotation is bool:
-        return None
+    if field.annotation is bool or name in _METAVARS:
+        return _METAVARS.get(name)
     for option in _options(field.annotation):
         if get_origin(option) is Literal:
             return "|".join(map(str, get_args(option)))

@@ -7,19 +7,24 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from simulator.analysis.answerability import answerability, handovers
 from simulator.analysis.figures import Summary
-from simulator.analysis.gate import Gate, decide
-from simulator.analysis.summary import as_json, everyone_who_graded, summarise
+from simulator.analysis.gate import Gate
+from simulator.analysis.summary import counted
+from simulator.analysis.summary_json import as_json
+from simulator.changes.replays import replay_of
 from simulator.commands.sinks import Painting, paint, write_atomically
-from simulator.errors import RehearsalError
-from simulator.find import judge_name
+from simulator.errors import InputError, RehearsalError
+from simulator.outcome import figures_of, gate_of
 from simulator.reports.standing import Standings, standings
 from simulator.reports.told import Told
 from simulator.settings import Settings, from_run
 from simulator.store import read_run
-from simulator.types import Language, Results
+from simulator.types import Language, RedRules, Results
 
 if TYPE_CHECKING:
+    from simulator.changes.compared import Changes
+    from simulator.fixes.fix import Improvements
     from simulator.reports.html_pair import Painted
 
 DONE, MISSED, INCOMPLETE = 0, 1, 3
@@ -54,22 +59,23 @@ def say_stopped(path: Path, why: str, go_on: str = "--resume {run}") -> None:
 
 def _show(path: Path, settings: Settings) -> Gate:
     """Report files, summary and JSON."""
-    results = read_run(path)
+    results = counted(read_run(path))
     summary = figures_of(results, settings)
-    gate = decide(summary, settings.target, settings.max_failed)
+    gate = gate_of(results, summary, settings)
     language = report_language(results)
     known = standings(results, summary, language)
     shown = _with_standings(as_json(summary, gate, str(path)), known, results)
+    mends = improvements_for(results, summary, settings, language)
     from simulator.reports.html import render  # jinja2: only when there is something to paint
 
     if summary.turns and sum(summary.bot_failures.values()) == summary.turns:
         sys.stderr.write("The bot answered nothing at all: is it running? Try it with: doctor\n")
     page = path.with_name("report.html")
-    write_atomically(page, render(results, summary, gate, language, known))
-    _paint(results, summary, gate, known, page, as_json=settings.json_output)
+    write_atomically(page, render(results, summary, gate, language, known, mends=mends))
+    _paint(results, summary, gate, known, page, mends, as_json=settings.json_output)
     if settings.json_output:
         sys.stdout.write(json.dumps(shown, ensure_ascii=False) + "\n")
-    told = Told(results, summary, gate, language, settings.check_format)
+    told = Told(results, summary, gate, language, settings.check_format, mends=mends)
     _paint_all(Painting(told, path.parent, settings, shown))
     return gate
 
@@ -88,31 +94,37 @@ def _paint_all(painting: Painting) -> None:
 
 def publish_pair(before: Path, after: Path) -> int:
     """One page of two runs, beside the later one; says where it is."""
-    from simulator.reports.html import side_by_side
-
-    runs = [painted(path) for path in (before, after)]
-    language = report_language(runs[1].results)
-    page = after.with_name("side-by-side.html")
-    known = standings(runs[1].results, runs[1].summary, language)
-    write_atomically(page, side_by_side(runs[0], runs[1], language, known))
-    sys.stdout.write(f"{page}\n")
+    earlier, later = held_against(before, after)
+    sys.stdout.write(f"{paint_pair(earlier, later, after)}\n")
     return DONE
 
 
-def painted(path: Path) -> "Painted":
-    """A finished run with its figures, by its own settings."""
+def paint_pair(earlier: "Painted", later: "Painted", path: Path, changes: "Changes | None" = None) -> Path:
+    """Writes the page of two runs beside the run file of the later one."""
+    from simulator.reports.html import side_by_side
+
+    language = report_language(later.results)
+    known = standings(later.results, later.summary, language)
+    page = path.with_name("side-by-side.html")
+    mends = improvements_for(later.results, later.summary, from_run(later.results.run.settings), language)
+    write_atomically(page, side_by_side(earlier, later, language, known, changes, mends))
+    return page
+
+
+def held_against(before: Path, after: Path) -> tuple["Painted", "Painted"]:
+    """Two runs with their figures, what is red by the rules of the later one."""
+    later = painted(after)
+    return painted(before, later.summary.rules), later
+
+
+def painted(path: Path, rules: RedRules | None = None) -> "Painted":
+    """A finished run with its figures, by its own settings or by other rules for red."""
     from simulator.reports.html_pair import Painted
 
-    results = read_run(path)
-    settings = from_run(results.run.settings)
+    results = counted(read_run(path))
+    settings = from_run(results.run.settings, **({"red": rules} if rules else {}))
     summary = figures_of(results, settings)
-    return Painted(results, summary, decide(summary, settings.target, settings.max_failed))
-
-
-def figures_of(results: Results, settings: Settings) -> Summary:
-    """The figures of a run by these rules: the judges that were named first, then whoever else graded."""
-    judges = everyone_who_graded(results, tuple(map(judge_name, settings.judges)))
-    return summarise(results, rules=settings.red, judges=judges, seed=settings.seed)
+    return Painted(results, summary, gate_of(results, summary, settings))
 
 
 def _with_standings(shown: dict[str, Any], known: Standings, results: Results) -> dict[str, Any]:
@@ -122,18 +134,41 @@ def _with_standings(shown: dict[str, Any], known: Standings, results: Results) -
         judge["calibration"] = standing.calibration if standing else None
         judge["warnings"] = list(standing.warnings) if standing else []
     shown["drift"] = results.notes.get("drift")
+    shown["replay_of"] = replay_of(results.run)
+    shown["answerability"] = answerability(results).as_json()
+    shown["handover"] = handovers(results).as_json()
     return shown
 
 
-def _paint(
-    results: Results, summary: Any, gate: Gate, known: Standings, page: Path, *, as_json: bool
+def improvements_for(
+    results: Results, summary: Summary, settings: Settings, language: Language
+) -> "Improvements":
+    """What to mend; without the bot's articles where they can no longer be read, for a report needs none."""
+    from simulator.fixes.of_run import improvements_of, improvements_of_run
+
+    try:
+        return improvements_of_run(results, summary, settings, language)
+    except InputError as error:
+        sys.stderr.write(f"{error} Causes are told without it.\n")
+        return improvements_of(results, summary, language)
+
+
+def _paint(  # noqa: PLR0917 - all that the summary on a terminal says
+    results: Results,
+    summary: Summary,
+    gate: Gate,
+    known: Standings,
+    page: Path,
+    mends: "Improvements",
+    *,
+    as_json: bool,
 ) -> None:
     from rich.console import Console
 
     from simulator.reports.console import paint
 
     language = report_language(results)
-    paint(summary, gate, results, language, Console(stderr=as_json), page, known)
+    paint(summary, gate, results, language, Console(stderr=as_json), page, known, mends)
 
 
 def _exit_code(gate: Gate) -> int:

@@ -105,7 +105,8 @@ def _read(path: Path, source: str, asked: "Asked", *, strict: bool) -> "Read":
 
 def _wanted(results: "Results", asked: "Asked") -> "Wanted":
     """What a source has to know of the run."""
-    from simulator.commands.publish import figures_of, report_language
+    from simulator.commands.publish import report_language
+    from simulator.outcome import figures_of
     from simulator.review.pulled import Wanted
 
     summary = figures_of(results, from_run(results.run.settings))
@@ -130,19 +131,21 @@ def _say(source: str, fault: "Fault", end: str) -> None:
 
 def _shown(path: Path, results: "Results", settings: Settings, read: "Read | None") -> "Shown":
     """The figures, and the page beside the run file painted anew with them."""
-    from simulator.analysis.gate import decide
     from simulator.analysis.review import agreement
     from simulator.analysis.reviewed import findings
-    from simulator.commands.publish import figures_of, report_language
+    from simulator.commands.publish import improvements_for, report_language
     from simulator.commands.sinks import write_atomically
+    from simulator.outcome import figures_of, gate_of
     from simulator.reports.html import render
     from simulator.reports.standing import standings
     from simulator.review.console import Shown
 
     summary = figures_of(results, settings)
-    gate, language = decide(summary, settings.target, settings.max_failed), report_language(results)
+    gate, language = gate_of(results, summary, settings), report_language(results)
     page = path.with_name("report.html")
-    write_atomically(page, render(results, summary, gate, language, standings(results, summary, language)))
+    known = standings(results, summary, language)
+    mends = improvements_for(results, summary, settings, language)
+    write_atomically(page, render(results, summary, gate, language, known, mends=mends))
     found = findings(results, summary)
     return Shown(summary, gate, agreement(results, summary), read, language, page, found)
 
@@ -171,7 +174,7 @@ def _as_json(shown: "Shown", path: Path) -> dict[str, Any]:
         "corrected": summary.corrected and summary.corrected.as_json(),
         "labels": summary.labels,
         "labels_missing": summary.shortage.more if summary.shortage else 0,
-        "target": shown.gate.target,
+        "target": shown.gate.asked,
         "passed": shown.gate.passed,
         "reasons": list(shown.gate.reasons),
     }

@@ -39,6 +39,7 @@ def _start(settings: Settings) -> int:
     from simulator.commands.check import frozen_answers
     from simulator.endpoints import endpoints  # the engine: --help does without it
     from simulator.experiment import create_run
+    from simulator.outcome import check_gate
     from simulator.plan import read_plan
     from simulator.spending import Ledger
     from simulator.stage import Stage
@@ -48,6 +49,7 @@ def _start(settings: Settings) -> int:
         # By its own name: `latest` would be another run when this one is taken up again.
         replayed = find_run(settings.replay, Path(settings.runs))
         settings = settings.model_copy(update={"replay": str(replayed.resolve())})
+    check_gate(settings)
     plan, personas = read_plan(settings)
     with _aside():
         stage = Stage(settings, endpoints(settings), personas, Ledger({}, settings.budget))

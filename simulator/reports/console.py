@@ -12,26 +12,31 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from simulator.analysis.figures import RedTurn, Summary
+from simulator.analysis.figures import Summary
 from simulator.analysis.gate import Gate
+from simulator.fixes.fix import Improvements
+from simulator.fixes.of_run import improvements_of
+from simulator.reports import answerable, customers
+from simulator.reports.console_fixes import Item, all_items, summary_items
+from simulator.reports.fix_words import FIXES
+from simulator.reports.gate_table import conditions_table
 from simulator.reports.notes import corrected_line, counts, notes, points, verdict
 from simulator.reports.standing import UNKNOWN, Block, Standings, blocks, heading, with_notes
-from simulator.reports.table import Cell, Table, mark_text, money, personas_table
+from simulator.reports.table import Cell, Table, money, personas_table
 from simulator.reports.words import Words, plain, words_of
 from simulator.reports.wrapping import wrap
 from simulator.types import Language, Results, Run
 
-SHOWN = 5
 # As much of a row's name as is worth a line of its own; longer ones are wrapped.
 _LABEL = 10
 # A judge's name that is longer than this has a line of its own.
 _TITLE = 24
 _RED, _GOOD, _SOFT = "bold red", "bold green", "dim"
 
-__all__ = ["paint", "plain"]
+__all__ = ["paint", "paint_fixes", "plain"]
 
 
-def paint(  # noqa: PLR0917 - the four things shown, where, and one more to name
+def paint(  # noqa: PLR0917 - the five things shown, where, and one more to name
     summary: Summary,
     gate: Gate,
     results: Results,
@@ -39,10 +44,22 @@ def paint(  # noqa: PLR0917 - the four things shown, where, and one more to name
     console: Console,
     page: Path | str = "",
     standings: Standings = UNKNOWN,
+    mends: Improvements | None = None,
 ) -> None:
-    """Prints the summary of a run; `page` is where its report was written."""
+    """Prints the summary of a run; `page` is where its report was written.
+
+    `mends` is what to mend, where somebody looked it up already; else it is told from the run alone.
+    """
     words = words_of(summary, language)
-    _Painter(console, words, standings).everything(summary, gate, results.run, str(page))
+    found = mends or improvements_of(results, summary, language)
+    _Painter(console, words, standings).everything(summary, gate, results, str(page), found)
+
+
+def paint_fixes(found: Improvements, run: str, words: Words, console: Console, *, top: int) -> None:
+    """Prints what to mend, at most `top` of it, with examples."""
+    painter = _Painter(console, words, UNKNOWN)
+    painter.title(f"{FIXES(words.language, 'all_title')}  {run}")
+    painter.items(all_items(found, words, top))
 
 
 class _Painter:
@@ -51,27 +68,31 @@ class _Painter:
     def __init__(self, console: Console, words: Words, standings: Standings) -> None:
         self._console, self._words, self._standings = console, words, standings
 
-    def everything(self, summary: Summary, gate: Gate, run: Run, page: str) -> None:
+    def everything(
+        self, summary: Summary, gate: Gate, results: Results, page: str, found: Improvements
+    ) -> None:
         """The whole summary, most important first."""
-        self._verdict(summary, gate, run)
+        self._verdict(summary, gate, results.run)
         for note in with_notes(notes(summary, gate, self._words), self._standings):
             self._item("!" if note.alarm else "-", note.text, "" if note.alarm else _SOFT)
+        if conditions := conditions_table(gate, self._words):
+            self.title(conditions.title)
+            self._grid(conditions)
         if summary.personas:
             self._grid(personas_table(summary, self._words.language))
             self._trust(blocks(self._standings, self._words))
-        self._facts(_facts(summary, self._words))
-        if summary.reddest:
-            self._title(self._words("reddest_short"))
-            for number, red in enumerate(summary.reddest[:SHOWN], 1):
-                self._red_turn(number, red)
-        self._title(self._words("next"))
+        self._facts([*_facts(summary, self._words), *answerable.facts(results, self._words.language)])
+        if found.fixes or found.customer:
+            self.title(self._words("fix_first"))
+            self.items(summary_items(found, results.run.id, self._words))
+        self.title(self._words("next"))
         for step in _next(summary, gate, self._words, page):
             self._item("-", step)
 
     def _verdict(self, summary: Summary, gate: Gate, run: Run) -> None:
         """The score with its interval, and how it stands to the target."""
         words = self._words
-        self._title(f"{words('title')}  {run.id}")
+        self.title(f"{words('title')}  {run.id}")
         if summary.offline:
             models = [f"{words.name('role', role)} {name}" for role, name in run.models.items()]
             self._line("  ".join([words("standin"), words("comma").join(models)]).strip(), "bold yellow")
@@ -95,18 +116,18 @@ class _Painter:
                 yield words("interval", low=low, high=high)
         yield words("graded_of", n=summary.graded, planned=summary.planned)
 
-    def _red_turn(self, number: int, red: RedTurn) -> None:
-        """One red turn: where, what was asked, what came back and what is wrong with it."""
-        words = self._words
-        where = f"{words.name('persona', red.persona)} · {red.case} · {words('turn_n', n=red.turn)}"
-        self._item(f"{number}.", f"{mark_text(red, words)}  {where}", _RED)
-        silent = words("no_answer", kind=words.name("failure", red.failure)) if red.failure else ""
-        said = f"{words('user')}: {red.question}", f"{words('desk')}: {silent or red.answer}"
-        for text in (*said, "" if red.failure else f"→ {red.reason}"):
-            if text.strip("→ "):
-                self._item("", text, indent=3)
+    def items(self, items: Iterable[Item]) -> None:
+        """Paragraphs, those that stand out and those that stand back as such."""
+        for item in items:
+            style = "bold" if item.loud else _SOFT if item.soft else ""
+            if item.text and not item.indent:
+                self._line(item.text, style)
+            elif item.text:
+                self._item(item.marker, item.text, style, indent=item.indent)
+            else:
+                self._console.print()
 
-    def _title(self, text: str) -> None:
+    def title(self, text: str) -> None:
         """A heading with air above it."""
         self._console.print()
         self._line(text, "bold underline")
@@ -210,7 +231,8 @@ def _facts(summary: Summary, words: Words) -> Iterator[tuple[str, str]]:
         yield words("total"), f"{total}{'   ' + words('comma').join(graded) if graded else ''}"
     yield words("endings"), counts(summary.ended, "ended", words) or words("none")
     played = summary.simulator
-    yield words("simulator"), words("guard_line", n=played.guarded, turns=summary.turns, failed=played.failed)
+    guarded = words("guard_line", n=played.guarded, turns=summary.turns, failed=played.failed)
+    yield words("simulator"), "\n".join([guarded, *customers.sentences(played, words.language)])
     yield words("bot_failures"), counts(summary.bot_failures, "failure", words) or words("none")
     yield words("cost_line"), _cost(summary, words)
 
@@ -251,11 +273,11 @@ def _next(summary: Summary, gate: Gate, words: Words, page: str) -> Iterator[str
     """What the reader can do now."""
     if page:
         yield words("next_open", path=page)
-    if summary.finished < summary.planned or summary.status != "finished":
+    if summary.finished + summary.spared < summary.planned or summary.status != "finished":
         yield words("next_resume", run=summary.run)
     elif summary.red:
         yield words("next_again")
-    if gate.target is None:
+    if gate.passed is None:
         yield words("next_target")
     if summary.offline:
         yield words("next_model")

@@ -20,9 +20,14 @@ def shade(value: float | None) -> str:
     return "none" if value is None else str(min(5, max(0, int(value * 10 + 1e-9) - 4)))
 
 
-@lru_cache(maxsize=1)
 def page() -> Template:
-    """The template, ready to render."""
+    """The template of a run's report, ready to render."""
+    return template("report.html.j2")
+
+
+@lru_cache(maxsize=2)
+def template(name: str) -> Template:
+    """A template of this folder, ready to render."""
     env = Environment(
         loader=FileSystemLoader(FOLDER, encoding="utf-8"),
         autoescape=True,
@@ -32,7 +37,7 @@ def page() -> Template:
         lstrip_blocks=True,
     )
     env.filters |= {"points": points, "shade": shade}
-    return env.get_template("report.html.j2")
+    return env.get_template(name)
 
 
 @lru_cache(maxsize=2)

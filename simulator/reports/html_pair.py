@@ -1,4 +1,4 @@
-"""Two runs side by side: the same questions by the same customers, which turned red or green, by how much."""
+"""Two runs side by side: did it get better, how sure that is, and what was said in both."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,11 +7,14 @@ from typing import Literal, NamedTuple
 
 from simulator.analysis.figures import RedTurn, Summary
 from simulator.analysis.gate import Gate
+from simulator.changes.compared import Changes, changes
+from simulator.changes.pairs import Pairs, Side
 from simulator.reports import table
+from simulator.reports.change_words import Said, Telling
 from simulator.reports.html_talks import PAGE, why
 from simulator.reports.notes import points
 from simulator.reports.words import Words, plain
-from simulator.types import Conversation, Language, Results, Turn
+from simulator.types import Conversation, Results, Turn
 
 # As many pairs are shown with what was said; the others are counted.
 SHOWN_PAIRS = 40
@@ -30,7 +33,7 @@ class Painted(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class SideOfTurn:
     """One turn of one run: what was asked, answered, and what is wrong with it."""
 
     user: str
@@ -52,64 +55,98 @@ class Pair:
     reds: tuple[int, int]
     difference: str
     by: float
-    turns: list[tuple[Side | None, Side | None]]
+    turns: list[tuple[SideOfTurn | None, SideOfTurn | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """A table as the page shows it; `tones` mark rows as better or worse."""
+
+    columns: list[str]
+    rows: list[list[str]]
+    tones: list[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What the section shows: scores in words, how many changed, the pairs, and what is left out."""
+    """What the section shows: verdict, figures, how many changed, the pairs, what is left out."""
 
     runs: tuple[str, str]
     scores: tuple[str, str]
     reds: tuple[str, str]
-    verdict: str
+    headline: Said
+    below: list[Said]
+    judges: Figures
+    parts: list[Figures]
+    titles: tuple[str, str]
+    fine: list[str]
+    beside: list[str]
+    beside_title: str
     counts: list[tuple[Change, str, int]]
     pairs: list[Pair]
     more: int
     unchanged: list[Pair]
-    notes: list[str]
+    notes: list[Said]
 
 
-def comparison(before: Painted, after: Painted, anchors: Mapping[str, str], words: Words) -> Comparison:
+def comparison(
+    before: Painted,
+    after: Painted,
+    anchors: Mapping[str, str],
+    words: Words,
+    known: Changes | None = None,
+) -> Comparison:
     """The run `after` held against `before`; `anchors` lead to its conversations by id."""
-    earlier, later = _held(before.results), _held(after.results)
-    both = [key for key in later if key in earlier]
+    told = known or compared(before, after)
+    telling = Telling(told, words)
+    pairs = Pairs(Side(*before[:2]), Side(*after[:2]))
     sides = _Sides(before, after, words)
-    found = [sides.pair(earlier[key], later[key], anchors[later[key].id]) for key in both]
+    found = [sides.pair(pairs.earlier[k], pairs.later[k], anchors[pairs.later[k].id]) for k in pairs.both]
     changed = sorted((pair for pair in found if _changed(pair)), key=_worst_first)
-    unchanged = [pair for pair in found if not _changed(pair)]
     return Comparison(
         runs=(before.results.run.id, after.results.run.id),
         scores=(points(before.summary.score), points(after.summary.score)),
         reds=(_reds(before.summary), _reds(after.summary)),
-        verdict=difference(before.summary.score, after.summary.score, words.language),
+        headline=telling.headline() if pairs.both else Said(PAGE(words.language, "compare_none")),
+        below=list(telling.below()) if pairs.both else [],
+        judges=_judges(telling) if pairs.both else Figures([], [], []),
+        parts=_parts(telling),
+        titles=(telling.say("judges"), telling.say("parts")),
+        fine=[telling.say("method"), *telling.colours()],
+        beside=telling.beside(),
+        beside_title=telling.say("beside_title"),
         counts=[
             (change, PAGE(words.language, change), sum(p.change == change for p in found))
             for change in _ORDER
         ],
         pairs=changed[:SHOWN_PAIRS],
         more=max(0, len(changed) - SHOWN_PAIRS),
-        unchanged=unchanged,
-        notes=_notes(before, after, earlier, later, words),
+        unchanged=[pair for pair in found if not _changed(pair)],
+        notes=_notes(pairs, telling),
     )
 
 
-def difference(before: float | None, after: float | None, language: Language) -> str:
-    """'12 点上がりました', of the scores as they are shown."""
-    if before is None or after is None:
-        return PAGE(language, "compare_none")
-    by = round(float(points(after)) - float(points(before)), 6)
-    if not by:
-        return PAGE(language, "compare_same")
-    return PAGE(language, "compare_up" if by > 0 else "compare_down", n=f"{abs(by):g}")
+def compared(before: Painted, after: Painted) -> Changes:
+    """The statistics of two runs, drawn with the later one's seed."""
+    seed = after.results.run.settings.get("seed")
+    return changes(Side(*before[:2]), Side(*after[:2]), seed=seed if isinstance(seed, int) else 42)
 
 
-_Key = tuple[str, str, int]
+def _judges(telling: Telling) -> Figures:
+    tones = {"worse": "alarm", "better": "good"}
+    return Figures(
+        telling.columns(), telling.rows(), [tones.get(row.verdict, "") for row in telling.changes.judges]
+    )
 
 
-def _held(results: Results) -> dict[_Key, Conversation]:
-    """The conversations that were held, by question, customer and repetition."""
-    return {(c.case.id, c.persona, c.repeat): c for c in results.conversations if c.turns or c.ended}
+def _parts(telling: Telling) -> list[Figures]:
+    """The difference by persona and by tag, each only where there is more than one."""
+    found = []
+    for kind in ("part_persona", "part_tag"):
+        rows = telling.part_rows(kind)
+        if len(rows) > 1:
+            found.append(Figures(telling.part_columns(kind), rows, [""] * len(rows)))
+    return found
 
 
 class _Sides:
@@ -146,12 +183,12 @@ class _Sides:
             ],
         )
 
-    def _side(self, run: int, c: Conversation, turn: Turn | None) -> Side | None:
+    def _side(self, run: int, c: Conversation, turn: Turn | None) -> SideOfTurn | None:
         if turn is None:
             return None
         red: RedTurn | None = self._red[run].get((c.id, turn.index))
         answer = table.answer_text(turn, red.failure if red else None, self._words)
-        return Side(
+        return SideOfTurn(
             user=_short(turn.user),
             answer=_short(answer),
             mark=table.mark_text(red, self._words) if red else "",
@@ -190,39 +227,9 @@ def _short(text: str) -> str:
     return text if len(text) <= SHOWN_LENGTH else text[:SHOWN_LENGTH].rstrip() + "…"
 
 
-def _notes(
-    before: Painted,
-    after: Painted,
-    earlier: Mapping[_Key, Conversation],
-    later: Mapping[_Key, Conversation],
-    words: Words,
-) -> list[str]:
-    """What was paired, what was not, and what makes the two hard to compare."""
-    language = words.language
-    both = earlier.keys() & later.keys()
-    if not both:
-        return [PAGE(language, "compare_nothing")]
-    found = [PAGE(language, "compare_paired", n=f"{len(both):,}")]
-    if len(earlier) > len(both) or len(later) > len(both):
-        only = {"before": f"{len(earlier) - len(both):,}", "after": f"{len(later) - len(both):,}"}
-        found.append(PAGE(language, "compare_only", **only))
-    others = _other_rubrics(before.summary, after.summary)
-    if others:
-        names = words("comma").join(words.name("judge", name) for name in others)
-        found.append(PAGE(language, "compare_rubric", judges=names))
-    reworded = sum(earlier[key].case.question != later[key].case.question for key in both)
-    if reworded:
-        found.append(PAGE(language, "compare_question", n=f"{reworded:,}"))
-    return [*found, PAGE(language, "compare_untested")]
-
-
-def _other_rubrics(before: Summary, after: Summary) -> list[str]:
-    """The judges whose prompt, form or model is not the same in both runs."""
-    return [
-        name
-        for name, judge in after.judges.items()
-        if name in before.judges
-        and judge.rubrics
-        and before.judges[name].rubrics
-        and set(judge.rubrics) != set(before.judges[name].rubrics)
-    ]
+def _notes(pairs: Pairs, telling: Telling) -> list[Said]:
+    """What was paired, and what makes the two hard to compare."""
+    language = telling.words.language
+    if not pairs.both:
+        return [Said(PAGE(language, "compare_nothing"))]
+    return [Said(PAGE(language, "compare_paired", n=f"{len(pairs.both):,}")), *telling.cautions()]

@@ -103,7 +103,7 @@ class TalkPainter:
 
     def talk(self, number: int, c: Conversation) -> Talk:
         """The view of a conversation; `number` makes its anchor, as ids are not ours to trust."""
-        anchor = f"c{number}"
+        anchor = _anchor(number)
         red = [self._red[c.id, turn.index] for turn in c.turns if (c.id, turn.index) in self._red]
         return Talk(
             anchor=anchor,
@@ -134,7 +134,7 @@ class TalkPainter:
 
     def _turn(self, talk: str, c: Conversation, turn: Turn) -> TurnView:
         """The view of a turn."""
-        words, key, anchor = self._words, (c.id, turn.index), f"{talk}-t{turn.index}"
+        words, key, anchor = self._words, (c.id, turn.index), _turn_anchor(talk, turn.index)
         scores, red = self._scores.get(key, {}), self._red.get(key)
         graded = [scores[name] for name in self.judges if name in scores]
         failure = red.failure if red else None
@@ -191,6 +191,23 @@ class TalkPainter:
             (passage.source or passage.id, passage.text), f"p{len(self.shelf) + 1}"
         )
         return passage.source or passage.id, "" if passage.score is None else f"{passage.score:.2f}", anchor
+
+
+def anchors_of(results: Results) -> dict[tuple[str, int], str]:
+    """Where the page of a run has each turn."""
+    return {
+        (talk.id, turn.index): _turn_anchor(_anchor(number), turn.index)
+        for number, talk in enumerate(results.conversations, 1)
+        for turn in talk.turns
+    }
+
+
+def _anchor(number: int) -> str:
+    return f"c{number}"
+
+
+def _turn_anchor(talk: str, turn: int) -> str:
+    return f"{talk}-t{turn}"
 
 
 def beside_their_own(judges: Mapping[str, object]) -> list[str]:

@@ -14,10 +14,10 @@ def junit_xml(told: Told) -> str:
     """A test case per turn (a red one failed, an ungraded one is an error), and one for the target."""
     rows = list(turn_rows(told))
     gate, name = told.gate, f"rehearsal {told.results.run.id}"
-    suite = Element("testsuite", name=_text(name), tests=str(len(rows) + (gate.target is not None)))
+    suite = Element("testsuite", name=_text(name), tests=str(len(rows) + (gate.passed is not None)))
     for row in rows:
         suite.append(_case(row, told.summary.primary))
-    if gate.target is not None:
+    if gate.passed is not None:
         suite.append(_target(told))
     for kind in ("failure", "error"):
         suite.set(f"{kind}s", str(len(suite.findall(f"testcase/{kind}"))))
@@ -46,7 +46,7 @@ def _case(row: dict[str, object], primary: str) -> Element:
 
 def _target(told: Told) -> Element:
     gate = told.gate
-    case = Element("testcase", classname="gate", name=f"target {gate.target}")
+    case = Element("testcase", classname="gate", name=f"target {gate.asked}")
     if not gate.passed:
         SubElement(case, "failure", type="gate", message=_text("; ".join(gate.reasons)))
     return case

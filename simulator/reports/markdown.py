@@ -1,17 +1,18 @@
 """A run as Markdown: short enough for a comment on a pull request."""
 
-import re
-
 from simulator.analysis.figures import RedTurn
 from simulator.reports import table
+from simulator.reports.gate_table import conditions_table
+from simulator.reports.markdown_fixes import fixes_section
+from simulator.reports.markdown_text import escaped
 from simulator.reports.notes import notes, points, verdict
 from simulator.reports.table import Cell, Table, mark_text
 from simulator.reports.told import Told
-from simulator.reports.words import plain
+
+__all__ = ["escaped", "markdown"]
 
 # Red turns that are quoted; the rest is in the report.
 SHOWN = 10
-_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&])")
 
 
 def markdown(told: Told) -> str:
@@ -20,21 +21,19 @@ def markdown(told: Told) -> str:
     head = f"## {words('title')}: {points(summary.score)} {words('of_hundred')}"
     state = f"**{escaped(verdict(told.gate, summary.score, words))}** · {words('red')} {summary.red}"
     parts = [head, f"{state} {words('of_turns', turns=summary.turns)}"]
+    if conditions := conditions_table(told.gate, words):
+        parts.append(_table(conditions))
     parts += [_table(table.personas_table(summary, told.language))]
     told_notes = [f"- {escaped(note.text)}" for note in notes(summary, told.gate, words)]
     parts += ["\n".join(told_notes)] if told_notes else []
+    if section := fixes_section(told.improvements, words):
+        parts.append(section)
     if summary.reddest:
         listed = "\n".join(_red(turn, told) for turn in summary.reddest[:SHOWN])
         title = f"{words('reddest_short')} ({min(SHOWN, summary.red)}/{summary.red})"
         parts.append(f"<details><summary>{escaped(title)}</summary>\n\n{listed}\n\n</details>")
     parts.append(f"`{told.results.run.id}`")
     return "\n\n".join(parts) + "\n"
-
-
-def escaped(text: str) -> str:
-    """Text of others on one line: no markup, no link, and nobody is called by name."""
-    line = " ".join(plain(text).split())
-    return _SPECIAL.sub(r"\\\1", line).replace("@", "@\u2060").replace("://", ":\u2060//")
 
 
 def _red(turn: RedTurn, told: Told) -> str:

@@ -1,14 +1,17 @@
 """What a reader must know before relying on the figures, and figures as people read them."""
 
-import math
 from collections.abc import Mapping
 
 from simulator.analysis.corrected import ENOUGH, STRATA, Corrected, Shortage
 from simulator.analysis.figures import JudgeSummary, Summary
-from simulator.analysis.gate import Finding, Gate
+from simulator.analysis.gate import SHORTCOMINGS, Finding, Gate
+from simulator.reports.gate_words import sentences, verdict_of
+from simulator.reports.numbers import goal as goal
+from simulator.reports.numbers import points as points
 from simulator.reports.words import Words
 from simulator.types import Value
 
+SAID_ELSEWHERE = SHORTCOMINGS | {"below"}
 _OF_THE_INTERVAL = frozenset({"unsure", "corrected_below", "corrected_unsure"})
 
 
@@ -19,19 +22,10 @@ class Note(Value):
     alarm: bool = False
 
 
-def points(value: float | None, *, against: float | None = None) -> str:
-    """A value 0..1 on the scale to 100, with decimals only where it must not look like `against`."""
-    if value is None:
-        return "–"
-    for places in range(4):
-        text = f"{math.floor(value * 100 * 10**places + 0.5 + 1e-9) / 10**places:.{places}f}"
-        if against is None or value >= against - 1e-9 or float(text) < against * 100 - 1e-7:
-            break
-    return text
-
-
 def verdict(gate: Gate, score: float | None, words: Words) -> str:
     """The gate in one phrase."""
+    if gate.conditions:
+        return verdict_of(gate, words)
     if gate.target is None:
         return words("no_target")
     target = goal(gate.target)
@@ -43,11 +37,6 @@ def verdict(gate: Gate, score: float | None, words: Words) -> str:
         return words("unsettled", target=target)
     score = gate.corrected.score if gate.corrected else score
     return words("missed", target=target, short=short_of(score, gate.target))
-
-
-def goal(target: float) -> str:
-    """A target on the scale to 100, exactly as it was set."""
-    return f"{100 * target:.6g}"
 
 
 def short_of(score: float, target: float) -> str:
@@ -67,7 +56,8 @@ def notes(summary: Summary, gate: Gate, words: Words) -> tuple[Note, ...]:
     That the target was missed is not among them: it is the verdict itself.
     """
     found = [
-        *(_finding(f, summary, gate, words) for f in gate.findings if f.problem != "below"),
+        *(Note(text=text, alarm=alarm) for text, alarm in sentences(summary, gate, words)),
+        *(_finding(f, summary, gate, words) for f in gate.findings if f.problem not in SAID_ELSEWHERE),
         *notes_of_people(summary, words),
         *_conversations(summary, words),
         *(note for name, judge in summary.judges.items() for note in _judge(name, judge, words)),

@@ -5,6 +5,10 @@ from collections.abc import Iterator
 
 from simulator.analysis.figures import JudgeSummary, Summary
 from simulator.analysis.gate import Gate
+from simulator.changes.replays import replay_of
+from simulator.reports import answerable, customers
+from simulator.reports.change_words import TEXTS, replay_note
+from simulator.reports.gate_words import condition_text, decision_text, range_text, rests_on, value_text
 from simulator.reports.notes import goal, points
 from simulator.reports.notes import verdict as in_words
 from simulator.reports.sheet_turns import JST
@@ -43,6 +47,7 @@ def summary_sheet(told: Told) -> Worksheet:
 def _summary_rows(told: Told) -> Iterator[Row]:
     summary, words = told.summary, told.words
     yield _decision(told)
+    yield from _conditions(told)
     yield _row("score", words("item", "score"), _number(summary.score, told), _score_rests_on(told))
     of_turns = words("text", "of_turns", n=summary.red, turns=summary.turns)
     yield _row("red", words("item", "red"), SheetCell(text=str(summary.red), number=summary.red), of_turns)
@@ -77,11 +82,27 @@ def _decision(told: Told) -> Row:
 
 
 def _verdict(gate: Gate, summary: Summary) -> tuple[str, Mark]:
-    if gate.target is None:
+    if gate.passed is None:
         return "no_target", ""
     if gate.passed:
         return "passed", "good"
-    return ("undecided", "warn") if gate.incomplete or summary.score is None else ("missed", "red")
+    unclear = gate.incomplete or summary.score is None or (gate.conditions and gate.decision == "undecided")
+    return ("undecided", "warn") if unclear else ("missed", "red")
+
+
+def _conditions(told: Told) -> Iterator[Row]:
+    """What the gate asked for, where it is more than one thing."""
+    marks: dict[str, Mark] = {"passed": "good", "missed": "red", "undecided": "warn"}
+    conditions = told.gate.conditions if len(told.gate.conditions) > 1 else ()
+    for checked in conditions:
+        decision = SheetCell(text=decision_text(checked, told.names), mark=marks[checked.decision])
+        said = (
+            value_text(checked, told.names),
+            range_text(checked, told.names),
+            rests_on(checked, told.names),
+        )
+        rests = " / ".join(text for text in said if text)
+        yield _row(f"gate.{checked.condition.text}", condition_text(checked, told.names), decision, rests)
 
 
 def _score_rests_on(told: Told) -> str:
@@ -105,6 +126,9 @@ def _counts(judge: JudgeSummary, told: Told) -> str:
 
 def _how_it_went(told: Told) -> Iterator[Row]:
     summary, words = told.summary, told.words
+    if replay := replay_note(told.results.run, told.language):
+        origin = SheetCell(text=plain(replay_of(told.results.run) or ""))
+        yield _row("replay_of", TEXTS(told.language, "note_replay"), origin, replay)
     for how, count in summary.ended.items():
         title = words("item", "ended", how=told.names.name("ended", how))
         yield _row(f"ended.{how}", title, SheetCell(text=str(count), number=count), "")
@@ -117,8 +141,34 @@ def _how_it_went(told: Told) -> Iterator[Row]:
     of_turns = words("text", "of_turns", n=silent, turns=summary.turns)
     value = SheetCell(text=str(silent), number=silent, mark=mark)
     yield _row("no_answer", words("item", "no_answer"), value, of_turns)
+    yield from _customers(told)
+    yield from _answerable(told)
     yield _row("seconds", words("item", "seconds"), SheetCell(text=_time(summary.seconds, told)), "")
     yield _row("cost", words("item", "cost"), SheetCell(text=_cost(summary, told)), "")
+
+
+def _answerable(told: Told) -> Iterator[Row]:
+    """What was answered and declined, handed over and kept where it should be, in percent."""
+    for grid in answerable.grids(told.results, told.language):
+        for row in grid.rows:
+            counts = [f"{name} {n}" for name, n in zip(grid.columns, row.counts, strict=True)]
+            rests = " / ".join(filter(None, (*counts, row.interval)))
+            percent = None if row.rate is None else round(100 * row.rate, 1)
+            value = SheetCell(text="–" if percent is None else f"{percent:g}", number=percent)
+            yield _row(f"answered.{row.key}", f"{grid.title}：{row.title} (%)", value, rests)
+
+
+def _customers(told: Told) -> Iterator[Row]:
+    """How the customers were played: what stands out, then each figure in percent."""
+    played, title = told.summary.simulator, customers.TEXT(told.language, "title")
+    if said := customers.sentences(played, told.language):
+        faults = sum(played.customers.faults.values())
+        value = SheetCell(text=str(faults), number=faults, mark="warn" if faults else "")
+        yield _row("customers", title, value, " / ".join(said))
+    for row in customers.figure_rows(played.customers, told.language):
+        rests = " / ".join(filter(None, (row.rests_on, row.goal)))
+        value = SheetCell(text=row.value, number=row.percent, mark="warn" if row.met is False else "")
+        yield _row(f"customers.{row.key}", f"{title}：{row.name} (%)", value, rests)
 
 
 def _time(seconds: float, told: Told) -> str:

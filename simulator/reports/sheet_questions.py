@@ -1,14 +1,34 @@
 """The worksheet of test questions: what the next run asks, kept by the team."""
 
-from simulator.reports.sheet_words import text_cell
+from collections.abc import Sequence
+
+from simulator.reports.sheet_words import SheetWords, text_cell
 from simulator.reports.told import Told
 from simulator.reports.worksheet import Row, SheetCell, Worksheet
-from simulator.types import Case
+from simulator.types import Case, Facts, Language, Message
+
+# Who speaks, as question files name them.
+SPEAKERS: dict[Language, dict[str, str]] = {
+    "ja": {"user": "お客様", "assistant": "窓口"},
+    "en": {"user": "User", "assistant": "Assistant"},
+}
 
 
 def questions_sheet(told: Told, proposed: tuple[Case, ...] = ()) -> Worksheet:
     """The questions of this run, in use and approved; `proposed` ones wait for approval below them."""
-    words = told.words
+    asked = {talk.case.id: talk.case for talk in told.results.conversations}
+    rows = [question_row(case, told.words, approved=True) for case in asked.values()]
+    rows += [question_row(case, told.words, approved=False) for case in proposed if case.id not in asked]
+    return _sheet(rows, told.words)
+
+
+def proposals_sheet(cases: Sequence[Case], language: Language) -> Worksheet:
+    """Questions that wait for approval, without a run."""
+    words = SheetWords(language)
+    return _sheet([question_row(case, words, approved=False) for case in cases], words)
+
+
+def _sheet(rows: Sequence[Row], words: SheetWords) -> Worksheet:
     columns = (
         words.column("key", width=8),
         words.team("question", width=44, wrap=True),
@@ -18,11 +38,11 @@ def questions_sheet(told: Told, proposed: tuple[Case, ...] = ()) -> Worksheet:
         words.team("category", width=16),
         words.team("use", "use", width=12),
         words.team("approved", "approved", width=12),
+        words.team("gold", width=22, wrap=True),
+        words.team("goal", width=30, wrap=True),
+        words.team("facts", width=30, wrap=True),
+        words.team("history", width=30, wrap=True),
     )
-    asked = dict.fromkeys(talk.case.id for talk in told.results.conversations)
-    cases = {talk.case.id: talk.case for talk in told.results.conversations}
-    rows = [question_row(cases[key], told, approved=True) for key in asked]
-    rows += [question_row(case, told, approved=False) for case in proposed if case.id not in asked]
     return Worksheet(
         name="questions",
         title=words("sheet", "questions"),
@@ -33,9 +53,8 @@ def questions_sheet(told: Told, proposed: tuple[Case, ...] = ()) -> Worksheet:
     )
 
 
-def question_row(case: Case, told: Told, *, approved: bool) -> Row:
+def question_row(case: Case, words: SheetWords, *, approved: bool) -> Row:
     """A question as it is first written; from then on it is the team's."""
-    words = told.words
     answerable = "" if case.answerable is None else words("answerable", "yes" if case.answerable else "no")
     cells = {
         "question": text_cell(case.question),
@@ -45,5 +64,19 @@ def question_row(case: Case, told: Told, *, approved: bool) -> Row:
         "category": text_cell("|".join(case.tags)),
         "use": SheetCell(text=words("use", "yes")),
         "approved": SheetCell(text=words("approved", "yes" if approved else "no")),
+        "gold": text_cell("|".join(case.passages)),
+        "goal": text_cell(case.goal or ""),
+        "facts": text_cell(_facts(case.facts)),
+        "history": text_cell(history_lines(case.history, words.language)),
     }
     return Row(key=case.id, cells=cells)
+
+
+def _facts(facts: Facts) -> str:
+    """One fact a line, as a question file has them."""
+    return "\n".join([*facts.knows, *(f"unknown: {text}" for text in facts.unknown)])
+
+
+def history_lines(history: Sequence[Message], language: Language) -> str:
+    """Who said what before the question, line by line, as a question file has it."""
+    return "\n".join(f"{SPEAKERS[language][line.role]}: {line.content}" for line in history)

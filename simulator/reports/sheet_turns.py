@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 from simulator.analysis.blind import blind_sample
 from simulator.analysis.red import RANK, worst
 from simulator.analysis.summary import turn_failure
+from simulator.reports.fix_words import cause_text
 from simulator.reports.sheet_words import text_cell
 from simulator.reports.table import answer_text, grade_text, mark_text
 from simulator.reports.told import Told
@@ -101,6 +102,7 @@ def review_sheet(told: Told) -> Worksheet:
         words.column("answer", width=44, wrap=True),
         words.column("reason", width=40, wrap=True),
         words.team("judge_is", "judge_is", width=16, help=words("column_help", "judge_is")),
+        words.column("likely_cause", width=18),
         words.team("cause", "cause", width=14),
         words.team("correct_answer", width=34, wrap=True, help=words("column_help", "correct_answer")),
         words.team("comment", width=28, wrap=True),
@@ -148,12 +150,21 @@ def _review(talk: Conversation, turn: Turn, told: Told) -> Row:
         "question": text_cell(turn.user),
         "answer": SheetCell(text=answer, mark=mark, note=plain(reason)),
         "reason": text_cell(reason),
+        "likely_cause": _likely_cause(talk, turn, told),
         "scores": text_cell(scores_text(talk, turn, told)),
         "passages": text_cell(passages_text(turn)),
         "earlier": text_cell(earlier_text(talk, turn, told)),
         "run": SheetCell(text=told.results.run.id),
     }
     return Row(key=told.key(talk.id, turn.index), cells=cells)
+
+
+def _likely_cause(talk: Conversation, turn: Turn, told: Told) -> SheetCell:
+    """The cause that was found, as a suggestion beside the team's own; its note says why."""
+    blame = told.causes.get((talk.id, turn.index))
+    if blame is None:
+        return SheetCell()
+    return text_cell(cause_text(blame.cause, blame.sure, told.language), note=blame.evidence)
 
 
 def scores_text(talk: Conversation, turn: Turn, told: Told) -> str:

@@ -19,8 +19,10 @@ from simulator.calibration.biases import bias_for
 from simulator.calibration.drift import Drift
 from simulator.calibration.grading import JudgeName
 from simulator.calibration.stored import Calibration, calibration_for, short
+from simulator.examination.telling import consistency_line
 from simulator.probes import same_family
 from simulator.prompts import Texts
+from simulator.reports.change_words import replay_note
 from simulator.reports.notes import Note
 from simulator.reports.words import Words, words_of
 from simulator.types import Language, Results, Value
@@ -76,6 +78,10 @@ def standings(
     shown = {n: s for n, s in found.items() if s.calibration or s.warnings or n not in BY_RULE}
     notes = [note for drift in drifts for note in _drift_notes(drift, words)]
     notes += family_notes(results.run.settings, results.run.models, language)
+    if replay := replay_note(results.run, language):
+        notes.append(Note(text=replay))
+    if told := consistency_line(results, language):
+        notes.append(Note(text=told, alarm=True))
     return Standings(judges=shown, notes=tuple(notes))
 
 

@@ -6,6 +6,9 @@ from functools import cached_property
 
 from simulator.analysis.figures import RedTurn, Summary
 from simulator.analysis.gate import Gate
+from simulator.blame.cause import Blame
+from simulator.fixes.fix import Improvements
+from simulator.fixes.of_run import improvements_of
 from simulator.reports.sheet_words import SheetWords
 from simulator.reports.words import Words, words_of
 from simulator.settings import CheckFormat
@@ -14,7 +17,10 @@ from simulator.types import Language, Results, Score
 
 @dataclass(frozen=True)
 class Told:
-    """Everything that the worksheets are made from; `past` are the summaries of earlier runs."""
+    """Everything that the worksheets are made from; `past` are the summaries of earlier runs.
+
+    `mends` is what to mend, where somebody looked it up already; else it is told from the run alone.
+    """
 
     results: Results
     summary: Summary
@@ -22,6 +28,7 @@ class Told:
     language: Language
     check: CheckFormat = "text"
     past: Sequence[tuple[Results, Summary, Gate]] = field(default=())
+    mends: Improvements | None = None
 
     @cached_property
     def words(self) -> SheetWords:
@@ -40,6 +47,16 @@ class Told:
         for score in self.results.scores:
             found.setdefault((score.conversation, score.turn), {})[score.judge] = score
         return found
+
+    @cached_property
+    def improvements(self) -> Improvements:
+        """What to mend."""
+        return self.mends or improvements_of(self.results, self.summary, self.language)
+
+    @cached_property
+    def causes(self) -> dict[tuple[str, int], Blame]:
+        """The causes of the red turns."""
+        return {(blame.conversation, blame.turn): blame for blame in self.improvements.blames}
 
     @cached_property
     def red(self) -> dict[tuple[str, int], RedTurn]:

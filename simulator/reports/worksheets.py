@@ -1,6 +1,6 @@
 """A run as worksheets: what the team sees in a Google Sheet or an Excel workbook."""
 
-from simulator.reports import sheet_figures, sheet_questions, sheet_turns
+from simulator.reports import sheet_figures, sheet_fixes, sheet_questions, sheet_turns
 from simulator.reports.told import Told
 from simulator.reports.worksheet import Worksheet
 
@@ -10,6 +10,7 @@ def worksheets(told: Told) -> tuple[Worksheet, ...]:
     return (
         sheet_figures.summary_sheet(told),
         sheet_turns.review_sheet(told),
+        sheet_fixes.fixes_sheet(told),
         sheet_turns.conversations_sheet(told),
         sheet_turns.blind_sheet(told),
         sheet_questions.questions_sheet(told),

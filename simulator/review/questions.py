@@ -24,9 +24,12 @@ if TYPE_CHECKING:
 QUESTIONS, REVIEW = "questions", "review"
 # With these the right answer has reached the bot's knowledge.
 _DONE = frozenset({"mended", "retested"})
-# The columns of a question file that a row becomes; `|` stands between several right answers or tags, and a
-# line break belongs to the text.
-_COLUMNS = ("question", "reference", "answerable", "handover", "category")
+# The columns of the worksheet, and those of a question file that they become; `|` stands between several
+# right answers, tags or passages, and a line break belongs to the text.
+_COLUMNS = {
+    "question": "question", "reference": "reference", "answerable": "answerable", "handover": "handover",
+    "category": "category", "gold": "passages", "goal": "goal", "facts": "facts", "history": "history",
+}  # fmt: skip
 _FIRST_TURN = re.compile(r"(?P<run>[^/]+)/[^/]+/(?P<case>.+)#\d+/1", re.DOTALL)
 _LISTED = 8
 # Our workbooks name their columns; of these names the outline of the workbook tells.
@@ -163,7 +166,7 @@ def _cells(asked: Mapping[str, PulledRow]) -> list[list[str]]:
     top = max(1, first - 1)
     shift = int(top >= first)
     cells: list[list[str]] = [[] for _ in range(last + shift)]
-    cells[top - 1] = ["id", *_COLUMNS]
+    cells[top - 1] = ["id", *_COLUMNS.values()]
     for number, line in lines.items():
         cells[number - 1 + shift] = line
     return cells

@@ -1,0 +1,105 @@
+"""How often `diff` cries wolf over bots that did not change, how often it sees one that did, and how fast.
+
+Six judges who see much the same, cases of their own difficulty, grades in fifths, bots that answer a little
+otherwise each time. Beside it a plain look: any of the six means lower by Student's paired test.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from simulator.analysis.agreement import Floats
+from simulator.changes.differences import Pair, differences
+from simulator.changes.exact import student
+from simulator.changes.past import past_runs
+
+JUDGES, DRAWS = 6, 200
+ROOT = Path(__file__).resolve().parent.parent
+Drawn = dict[str, list[Pair]]
+
+
+def main() -> None:
+    """False alarms, power, and the seconds that a hundred runs take."""
+    print(f"diff, {DRAWS} pairs of runs each, six judges: regression found (plain paired t, any judge)")
+    for cases, talks in ((8, 1), (20, 1), (20, 3), (60, 1), (200, 1)):
+        told = [
+            f"{name} {share(cases, talks, fall):5.1%} ({share(cases, talks, fall, plain=True):5.1%})"
+            for name, fall in (("unchanged", 0.0), ("5 points worse", 0.05), ("10 points worse", 0.1))
+        ]
+        print(f"  {cases:3} cases x {talks}   {'   '.join(told)}")
+    many_runs()
+
+
+def share(cases: int, talks: int, fall: float, *, plain: bool = False, draws: int = DRAWS) -> float:
+    """How often (0..1) a regression is found where the later bot is worse by `fall`."""
+    random = np.random.default_rng(20261121)
+    alarm = plainly if plain else found
+    return sum(alarm(drawn(random, cases, talks, fall)) for _ in range(draws)) / draws
+
+
+def drawn(random: np.random.Generator, cases: int, talks: int, fall: float) -> Drawn:
+    """The pairs of two runs, by judge."""
+    hard = random.uniform(0.3, 0.95, size=(cases, 1))
+    ways = [hard - lower + random.normal(0, 0.15, (cases, talks)) for lower in (0.0, fall)]
+    return {
+        f"judge-{n}": list(pairs(graded(random, ways[0]), graded(random, ways[1]))) for n in range(JUDGES)
+    }
+
+
+def graded(random: np.random.Generator, quality: Floats) -> Floats:
+    """What one judge gives, in fifths: the quality with a little of its own."""
+    given: Floats = np.clip(np.round((quality + random.normal(0, 0.1, quality.shape)) * 5) / 5, 0.2, 1)
+    return given
+
+
+def pairs(before: Floats, after: Floats) -> Iterator[Pair]:
+    """Case, before and after."""
+    for case, (one, other) in enumerate(zip(before, after, strict=True)):
+        for a, b in zip(one, other, strict=True):
+            yield f"case-{case:03}", float(a), float(b)
+
+
+def found(told: Drawn) -> bool:
+    """Whether `diff` would call it a regression."""
+    return any(row.verdict == "worse" for row in differences(told, seed=42))
+
+
+def plainly(told: Drawn) -> bool:
+    """Whether any judge's mean is lower by a paired t test over conversations, uncorrected."""
+    return any(_t([after - before for _, before, after in each]) for each in told.values())
+
+
+def _t(by: list[float]) -> bool:
+    spread = float(np.std(by, ddof=1)) / len(by) ** 0.5
+    return bool(np.mean(by) < -student(0.975, len(by) - 1) * spread)
+
+
+def many_runs(count: int = 100) -> None:
+    """`history` over so many runs of the bundled questions."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(
+            [sys.executable, str(ROOT / "run.py"), "--offline", "--persona", "angry", "--persona", "calm"],
+            cwd=folder, check=True, capture_output=True,
+        )  # fmt: skip
+        runs = Path(folder, "runs")
+        first = next(runs.iterdir())
+        for number in range(1, count):
+            shutil.copytree(first, runs / f"{first.name}-{number:03}")
+        started = time.perf_counter()
+        past, _ = past_runs(runs)
+        took = time.perf_counter() - started
+        whole = json.dumps([run.score for run in past])
+        print(
+            f"history, {len(past)} runs of {past[0].graded} conversations: {took:.2f} s ({len(whole)} bytes)"
+        )
+
+
+if __name__ == "__main__":
+    main()

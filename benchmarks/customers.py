@@ -1,0 +1,307 @@
+"""How the simulated customers are played, beside real ones of public corpora.
+
+    python -m benchmarks.customers [--limit N] [--turns N] [--user-model MODEL] [--keep FOLDER] [--only NAME]
+    python -m benchmarks.customers --run RUN [--run RUN ...]
+
+Without a model the offline stand-ins play. Customers get the matters of real ones: hotel guests (ASDC, ja)
+and chat users (MTRAG-UN, en) hear what the real desk said; bank customers (tau2, en) and the bundled
+questions get the demo bot. With --run, conversations that were played before are measured instead.
+"""
+
+import argparse
+import asyncio
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+from zlib import crc32
+
+from benchmarks.customers_data import TURNS, Corpus, corpora
+from benchmarks.lexical_validity import DATA
+from simulator.analysis.agreement import auroc
+from simulator.analysis.figures import Customers, Figure, Lengths
+from simulator.customers.faults import customer_faults
+from simulator.customers.figures import customers, length, spread
+from simulator.customers.guessing import NaiveBayes
+from simulator.customers.lines import lines_of
+from simulator.endpoints import endpoints
+from simulator.errors import RehearsalError
+from simulator.experiment import create_run, perform
+from simulator.find import persona, persona_names
+from simulator.lexical import coverage
+from simulator.plan import read_plan
+from simulator.settings import Settings, load
+from simulator.spending import Ledger
+from simulator.stage import Stage
+from simulator.store import find_run, read_run
+from simulator.types import Answer, Conversation, Ended, Exhibit, Language, Results, Score, Turn
+
+FOLDS = 5
+SIZES = (3,)
+# A reader of characters should hardly tell real and simulated lines apart.
+TELLS_APART = 0.8
+NAMES = {
+    "questions": "lines that ask",
+    "goal_coverage": "goal raised by the end",
+    "early": "satisfied after a refusal",
+    "prompt": "leaves within a turn of a complete answer",
+    "invented": "turns with made-up details",
+    "thanks": "angry, unanswered, yet thanks",
+    "persona": "persona guessed blind",
+    "repeated": "turns that repeat",
+    "openings": "distinct openings",
+}
+
+
+class Column(NamedTuple):
+    """One set of conversations, measured; `real` are lines of real customers by case, where there are any."""
+
+    title: str
+    language: Language
+    results: Results
+    played: Customers
+    real: Mapping[str, tuple[str, ...]]
+
+
+class Silent:
+    """Nobody watches."""
+
+    def turn(self, conversation: Conversation) -> None:
+        """A new turn is there."""
+
+    def graded(self, exhibit: Exhibit, scores: Sequence[Score]) -> None:
+        """A turn has been graded."""
+
+    def ended(self, conversation: Conversation) -> None:
+        """A conversation is over."""
+
+
+def played(corpus: Corpus, settings: Settings) -> Path:
+    """The run file of one conversation per case, the personas in turn."""
+    names = [name for name in persona_names() if not settings.persona or name in settings.persona]
+    people = [persona(name) for name in names]
+    plan = tuple(
+        Conversation(id=f"{who.id}/{case.id}#1", case=case, persona=who.id, repeat=1)
+        for at, case in enumerate(corpus.cases)
+        for who in [people[at % len(people)]]
+    )
+    chosen = {"adapter": corpus.adapter, "set": corpus.settings}
+    own = settings.model_copy(update=chosen)
+    stage = Stage(own, endpoints(own), people, Ledger({}, own.budget))
+    path, stopped = asyncio.run(
+        perform(stage, plan, lambda: create_run(own, stage, plan, tuple(people)), Silent())
+    )
+    if stopped:
+        raise RehearsalError(stopped)
+    return path
+
+
+def bundled(settings: Settings, language: Language) -> Path:
+    """The run file of every persona on the bundled questions, with the demo bot."""
+    own = settings.model_copy(update={"persona": ("all",), "language": language})
+    plan, people = read_plan(own)
+    stage = Stage(own, endpoints(own), people, Ledger({}, own.budget))
+    path, stopped = asyncio.run(perform(stage, plan, lambda: create_run(own, stage, plan, people), Silent()))
+    if stopped:
+        raise RehearsalError(stopped)
+    return path
+
+
+def columns(options: argparse.Namespace, settings: Settings) -> Iterator[Column]:
+    """Everything that is played, or was."""
+    if options.run:
+        real = {key: lines for corpus in corpora(10_000) for key, lines in corpus.real.items()}
+        for name in options.run:
+            results = read_run(find_run(name, Path(settings.runs)))
+            yield from _by_language(name, results, real)
+        return
+    for language in ("ja", "en"):
+        if not options.only or f"demo_{language}" in options.only:
+            small = settings.model_copy(update={"limit": max(1, options.limit // 11)})
+            yield _column(f"demo {language}", language, read_run(bundled(small, language)), {})
+    for corpus in corpora(options.limit):
+        if not options.only or corpus.name in options.only:
+            results = read_run(played(corpus, settings))
+            yield _column(f"{corpus.name} {corpus.language}", corpus.language, results, corpus.real)
+
+
+def _by_language(name: str, results: Results, real: dict[str, tuple[str, ...]]) -> Iterator[Column]:
+    """A run that was played before, each of its languages apart."""
+    for language in ("ja", "en"):
+        talks = tuple(talk for talk in results.conversations if talk.case.language == language)
+        if talks:
+            mine = results.model_copy(update={"conversations": talks})
+            cases = {talk.case.id for talk in talks}
+            known = {key: lines for key, lines in real.items() if key in cases}
+            yield _column(f"{Path(name).name[:18]} {language}", language, mine, known)
+
+
+def _column(title: str, language: Language, results: Results, real: dict[str, tuple[str, ...]]) -> Column:
+    return Column(title, language, results, customers(results), real)
+
+
+def rows(column: Column) -> Iterator[tuple[str, str, str]]:
+    """Name, measured and goal of every figure of a column."""
+    sizes = column.played.lengths.get(column.language, {}).get("all")
+    unit = "characters" if column.language == "ja" else "words"
+    yield f"length of a line ({unit})", _size(sizes), ""
+    if column.real:
+        lines = [line for several in column.real.values() for line in several]
+        yield "  real customers", _size(spread([length(line, column.language) for line in lines])), ""
+    for key, figure in column.played.figures.items():
+        yield NAMES[key], _shown(figure), _goal(figure)
+        if key == "questions" and column.real:
+            asked = [lines_of(column.language).asks(line) for line in lines]
+            yield "  real customers", f"{sum(asked) / len(asked):.2f}  ({sum(asked)}/{len(asked)})", ""
+        if key == "goal_coverage" and (raised := _raised(column)):
+            yield "  real customers", f"{sum(raised) / len(raised):.2f}  ({len(raised)})", ""
+    if column.real:
+        n, of, kinds = accused(column)
+        yield "real customers accused of a fault", f"{n / of:.3f}  ({n}/{of} lines: {kinds})", ""
+        value, n = told_apart(column)
+        mark = "" if value is None else " ok" if value <= TELLS_APART else " MISSED"
+        yield (
+            "real or simulated (3-grams, AUROC)",
+            f"{_number(value)}  ({n} lines)",
+            f"<= {TELLS_APART}{mark}",
+        )
+    ended = [talk.ended.value for talk in column.results.conversations if talk.ended]
+    counts = sorted({how: ended.count(how) for how in ended}.items(), key=lambda item: -item[1])
+    yield "ended", ", ".join(f"{how} {n}" for how, n in counts), ""
+    faults = ", ".join(f"{kind} {n}" for kind, n in column.played.faults.items())
+    yield "faults", faults or "none", ""
+
+
+def _raised(column: Column) -> list[float]:
+    """The share of each goal's content that the real customer raised, over the whole dialogue."""
+    cases = {talk.case.id: talk.case for talk in column.results.conversations}
+    return [
+        coverage(goal, (cases[key].question, *lines))
+        for key, lines in column.real.items()
+        if key in cases and (goal := cases[key].goal)
+    ]
+
+
+def accused(column: Column) -> tuple[int, int, str]:
+    """How often real customers' lines are taken for a fault: turns, of how many, and by kind.
+
+    What they make up beyond their instructions is rightly found; most of anything else is a false alarm.
+    """
+    talks = {talk.case.id: talk for talk in column.results.conversations}
+    real = tuple(_as_real(talks[key], lines) for key, lines in column.real.items() if key in talks)
+    faults = customer_faults(column.results.model_copy(update={"conversations": real, "scores": ()}))
+    kinds = Counter(fault.kind for fault in faults)
+    shown = ", ".join(f"{kind} {n}" for kind, n in kinds.items()) or "none"
+    return len({(fault.conversation, fault.turn) for fault in faults}), sum(len(t.turns) for t in real), shown
+
+
+def _as_real(talk: Conversation, lines: Sequence[str]) -> Conversation:
+    """The same matter, with what the real customer and the real desk said."""
+    heard = [*talk.case.recorded, *[Answer(text="...")] * (1 + len(lines))]
+    said = (talk.case.question, *lines)
+    turns = tuple(Turn(index=at + 1, user=line, answer=heard[at]) for at, line in enumerate(said))
+    return talk.model_copy(update={"turns": turns, "ended": Ended.TURN_LIMIT, "closing": ""})
+
+
+def told_apart(column: Column) -> tuple[float | None, int]:
+    """How well naive Bayes over runs of three characters tells real lines from simulated ones (AUROC).
+
+    Line by line, without the first; cross-validated in five parts, the lines about one matter in the same.
+    """
+    lines = [(key, line, True) for key, several in column.real.items() for line in several]
+    lines += [
+        (talk.case.id, turn.meant, False) for talk in column.results.conversations for turn in talk.turns[1:]
+    ]
+    scores: list[float] = []
+    labels: list[bool] = []
+    for fold in range(FOLDS):
+        rest = [each for each in lines if _fold(each[0]) != fold]
+        held = [each for each in lines if _fold(each[0]) == fold]
+        model = NaiveBayes(
+            {name: [line for _, line, is_real in rest if is_real is real] for name, real in _SIDES.items()},
+            SIZES,
+        )
+        for _, line, is_real in held:
+            found = model.scores(line)
+            scores.append(found["simulated"] - found["real"])
+            labels.append(not is_real)
+    return auroc(scores, labels), len(lines)
+
+
+_SIDES = {"real": True, "simulated": False}
+
+
+def _fold(key: str) -> int:
+    return crc32(key.encode()) % FOLDS
+
+
+def _shown(figure: Figure) -> str:
+    beside = f"({figure.of})" if figure.n is None else f"({figure.n}/{figure.of})"
+    return f"{_number(figure.value)}  {beside}"
+
+
+def _goal(figure: Figure) -> str:
+    if figure.goal is None:
+        return ""
+    mark = {True: " ok", False: " MISSED", None: ""}[figure.met]
+    return f"{'<=' if figure.at_most else '>='} {figure.goal:g}{mark}"
+
+
+def _size(sizes: Lengths | None) -> str:
+    return "-" if sizes is None else f"{sizes.median:g}  ({sizes.low:g} to {sizes.high:g}, n {sizes.n})"
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
+
+
+def table(column: Column) -> str:
+    """The figures of one column as text."""
+    head = f"\n{column.title}: {len(column.results.conversations)} conversations"
+    who = column.results.run.models.get("user", "")
+    lines = [f"{name:44}{measured:34}{goal}" for name, measured, goal in rows(column)]
+    return "\n".join([f"{head}, customers played by {who}", f"{'figure':44}{'measured':34}goal", *lines])
+
+
+def options_of(arguments: Iterable[str] | None = None) -> argparse.Namespace:
+    """What was asked for."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.customers")
+    parser.add_argument("--limit", type=int, default=44, help="conversations per corpus")
+    parser.add_argument("--turns", type=int, default=TURNS)
+    parser.add_argument(
+        "--only", action="append", default=[], help="asdc, mtrag_un, tau2_banking, demo_ja, demo_en"
+    )
+    parser.add_argument("--run", action="append", default=[], help="a run that was played before")
+    parser.add_argument("--user-model", dest="user_model")
+    parser.add_argument("--offline", action="store_true")
+    parser.add_argument("--timeout", type=float)
+    parser.add_argument("--keep", help="a folder in which the runs stay")
+    return parser.parse_args(list(arguments) if arguments is not None else None)
+
+
+def main(arguments: Iterable[str] | None = None) -> int:
+    """One table per set of conversations."""
+    options, started = options_of(arguments), time.perf_counter()
+    if not options.run and not DATA.is_dir():
+        print(f"simulator           skipped: no corpora in {DATA.name}/ (set REHEARSAL_BENCH_DATA)")
+        return 0
+    with tempfile.TemporaryDirectory() as folder:
+        flags = {name: getattr(options, name) for name in ("turns", "user_model", "offline", "timeout")}
+        runs = options.keep or ("runs" if options.run else folder)
+        more = {"judges": ("turn",), "cache": "off", "runs": runs, "concurrency": 64, "calls": 64}
+        try:
+            settings = load(flags | more)
+            for column in columns(options, settings):
+                print(table(column), flush=True)
+        except RehearsalError as error:
+            print(f"error: {error}", file=sys.stderr)
+            return 2
+    print(f"\n{time.perf_counter() - started:.0f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

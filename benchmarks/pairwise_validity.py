@@ -1,0 +1,255 @@
+"""How the judge of `compare` agrees with people's preferences: public sets of pairs, beside trivial scorers.
+
+Part of `python -m benchmarks.validity`; any folder with files called pairwise_* of the same shape will do:
+question, contexts, reference, answer_a, answer_b and human_preference (a, b or tie for each annotator, or
+numbers below and above 0), with the part of the set in meta.subset.
+"""
+
+import asyncio
+import random
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from simulator import find
+from simulator.analysis import trivial
+from simulator.analysis.intervals import bootstrap_interval
+from simulator.cache import ResponseCache
+from simulator.endpoints import endpoints
+from simulator.files.rows import read_rows
+from simulator.limits import GRADING
+from simulator.llm import Connections
+from simulator.models import Models
+from simulator.pairwise.figures import Apart, Compared, compared
+from simulator.pairwise.judging import ModelJudging, PairJudging
+from simulator.pairwise.kept import Kept
+from simulator.pairwise.outcome import Outcome, Verdict
+from simulator.pairwise.pairs import Pair
+from simulator.pairwise.prompt import PairPrompt
+from simulator.pairwise.sitting import judged
+from simulator.pairwise.stand_in import StandInJudging
+from simulator.settings import Settings
+from simulator.spending import Ledger
+from simulator.types import Answer, Case, Exhibit, Message, Passage, Turn
+
+# The dimension that counts where people judged several.
+OVERALL = "overall"
+# Parts of a set are shown when the smallest has so many pairs.
+ENOUGH = 15
+# Parts whose worse answers were made to look better; the literature gives the mean over them.
+ADVERSARIAL = "adv_"
+ORDER: dict[Verdict, int] = {"a": -1, "tie": 0, "b": 1}
+
+Row = Mapping[str, Any]
+
+
+class Preferred(NamedTuple):
+    """A pair as it is put before a judge, and which answer most people preferred (-1 a, 0 neither, 1 b)."""
+
+    pair: Pair
+    sign: int
+    group: str
+    part: str
+    published: Mapping[str, int]
+
+
+class Scored(NamedTuple):
+    """What a scorer says of the pairs, in their order."""
+
+    name: str
+    signs: Sequence[int]
+
+
+def pair_files(data: Path, names: Sequence[str]) -> list[Path]:
+    """The files of pairs under a folder, of sets whose name has one of `names` in it."""
+    found = sorted(path for path in data.rglob("pairwise_*") if ".json" in path.name)
+    return [path for path in found if not names or any(name in path.name for name in names)]
+
+
+def read_pairs(path: Path) -> list[Preferred]:
+    """The pairs of a file."""
+    return [_preferred(dict(row.values)) for row in read_rows(path, lambda values: "answer_a" in values)]
+
+
+def _preferred(row: Row) -> Preferred:
+    preference = row["human_preference"]
+    votes = preference[OVERALL] if isinstance(preference, Mapping) else preference
+    exhibits = (_exhibit(row, row["answer_a"]), _exhibit(row, row["answer_b"]))
+    published = {
+        name: _vote(score) for name, score in (row.get("published_scores") or {}).items() if score is not None
+    }
+    part = str((row.get("meta") or {}).get("subset") or "")
+    return Preferred(
+        Pair("a", "b", *exhibits), _sign(sum(map(_vote, votes))), str(row["group"]), part, published
+    )
+
+
+def _exhibit(row: Row, answer: str) -> Exhibit:
+    """An answer that stands in the file as the reference is no yardstick for the other one."""
+    reference = row.get("reference")
+    known = [reference] if reference and reference not in (row["answer_a"], row["answer_b"]) else []
+    case = Case(
+        id=row["id"],
+        question=row["question"] or "-",
+        language=row["language"],
+        history=tuple(Message(**message) for message in row.get("history") or ()),
+        references=tuple(known),
+    )
+    contexts = row.get("contexts") or ()
+    passages = tuple(Passage(id=str(at), text=text) for at, text in enumerate(contexts, 1))
+    turn = Turn(
+        index=1,
+        user=case.question,
+        answer=Answer(text=answer, passages=passages, shows_passages=bool(contexts)),
+    )
+    return Exhibit(conversation=row["id"], case=case, persona="-", turn=turn)
+
+
+def _vote(vote: Any) -> int:
+    """-1, 0 or 1 of one annotator's word or number, or of two scores."""
+    if isinstance(vote, list):
+        return _sign(vote[1] - vote[0])
+    return {"a": -1, "b": 1, "tie": 0}[vote] if isinstance(vote, str) else _sign(vote)
+
+
+def _sign(number: float) -> int:
+    return (number > 0) - (number < 0)
+
+
+def scorers(pairs: Sequence[Preferred]) -> list[Scored]:
+    """Trivial ones, and published verdicts where all pairs have them."""
+    exhibits = [(each.pair.one, each.pair.other) for each in pairs]
+    lot = random.Random(42)
+    found = [
+        Scored("trivial longer", _signs(exhibits, lambda e: trivial.length(e.turn.answer.text))),
+        Scored("trivial random", [lot.choice((-1, 1)) for _ in pairs]),
+    ]
+    if any(one.references for one, _ in exhibits):
+        found.append(Scored("trivial ROUGE-L (reference)", _signs(exhibits, _rouge)))
+    if any(one.turn.answer.passages for one, _ in exhibits):
+        found.append(Scored("trivial words in contexts", _signs(exhibits, _precision)))
+    names = dict.fromkeys(name for each in pairs for name in each.published)
+    whole = [name for name in names if all(name in each.published for each in pairs)]
+    return found + [Scored(f"published {name}", [each.published[name] for each in pairs]) for name in whole]
+
+
+def _signs(pairs: Iterable[tuple[Exhibit, Exhibit]], score: Callable[[Exhibit], float]) -> list[int]:
+    return [_sign(score(other) - score(one)) for one, other in pairs]
+
+
+def _rouge(exhibit: Exhibit) -> float:
+    return trivial.rouge_l(exhibit.turn.answer.text, exhibit.references)
+
+
+def _precision(exhibit: Exhibit) -> float:
+    texts = [passage.text for passage in exhibit.turn.answer.passages]
+    return trivial.token_precision(exhibit.turn.answer.text, texts, exhibit.case.language)
+
+
+def show(files: Sequence[Path], settings: Settings, ledger: Ledger, limit: int | None) -> None:
+    """A table for each set of pairs."""
+    for path in files:
+        pairs = read_pairs(path)
+        if limit is not None and limit < len(pairs):
+            pairs = random.Random(settings.seed).sample(pairs, limit)
+        _show_set(path, pairs, settings, ledger)
+
+
+def _show_set(path: Path, pairs: Sequence[Preferred], settings: Settings, ledger: Ledger) -> None:
+    decided = sum(each.sign != 0 for each in pairs)
+    print(f"\n## {path.name} ({len(pairs):,} pairs, {decided:,} with a winner)")
+    print(f"{'':36}{'n':>6}  {'accuracy':19}{'with ties':>10}{'ties':>7}{'longer won':>12}")
+    outcomes = asyncio.run(_judged(pairs, settings, ledger))
+    ours = Scored(_who(settings), [ORDER[each.verdict or "tie"] for each in outcomes])
+    all_scorers = [*scorers(pairs), ours]
+    for name, at in _parts(pairs).items():
+        if name:
+            print(f"{name}")
+        for scored in all_scorers:
+            print(_line(scored, at, pairs))
+    _show_mean(pairs, all_scorers)
+    _show_biases(compared(("a", "b"), outcomes, {("a", "b"): Apart(0, 0)}, settings.seed))
+
+
+def _who(settings: Settings) -> str:
+    endpoint = endpoints(settings)["judge"]
+    return f"> {endpoint.model}" if endpoint else "> stand-in of compare"
+
+
+def _parts(pairs: Sequence[Preferred]) -> dict[str, list[int]]:
+    """The rows of the whole set, and of each part where the parts are large enough."""
+    parts: dict[str, list[int]] = {}
+    for at, each in enumerate(pairs):
+        parts.setdefault(each.part, []).append(at)
+    whole = {"": list(range(len(pairs)))}
+    shown = len(parts) > 1 and min(map(len, parts.values())) >= ENOUGH
+    return whole | dict(sorted(parts.items())) if shown else whole
+
+
+def _line(scored: Scored, at: Sequence[int], pairs: Sequence[Preferred]) -> str:
+    """Accuracy where people have a winner (a tie counts half), and of all three verdicts on all pairs."""
+    decided = [i for i in at if pairs[i].sign]
+    points = [_points(scored.signs[i], pairs[i].sign) for i in decided]
+    value = sum(points) / len(points) if points else 0.0
+    bounds = bootstrap_interval(points, [pairs[i].group for i in decided], seed=42) if points else None
+    shown = f"{value:.3f}" + (f" [{bounds[0]:.3f}, {bounds[1]:.3f}]" if bounds else "")
+    exact = sum(scored.signs[i] == pairs[i].sign for i in at) / len(at)
+    ties = sum(scored.signs[i] == 0 for i in at) / len(at)
+    longer = [
+        scored.signs[i] == _longer(pairs[i].pair) for i in at if scored.signs[i] and _longer(pairs[i].pair)
+    ]
+    won = f"{sum(longer) / len(longer):.0%}" if longer else "-"
+    return f"{scored.name:36}{len(decided):>6}  {shown:19}{exact:>8.3f}{ties:>8.0%}{won:>12}"
+
+
+def _points(said: int, meant: int) -> float:
+    return 0.5 if said == 0 else float(said == meant)
+
+
+def _longer(pair: Pair) -> int:
+    one, other = map(trivial.length, pair.answers)
+    return _sign(other - one)
+
+
+def _show_mean(pairs: Sequence[Preferred], all_scorers: Sequence[Scored]) -> None:
+    """The mean accuracy over the adversarial parts, as the literature gives it."""
+    parts = [at for name, at in _parts(pairs).items() if name.startswith(ADVERSARIAL)]
+    if not parts:
+        return
+    print(f"{ADVERSARIAL}* (mean of {len(parts)} parts)")
+    for scored in all_scorers:
+        means = [
+            sum(_points(scored.signs[i], pairs[i].sign) for i in at if pairs[i].sign)
+            / sum(pairs[i].sign != 0 for i in at)
+            for at in parts
+        ]
+        print(f"{scored.name:36}{sum(map(len, parts)):>6}  {sum(means) / len(means):.3f}")
+
+
+def _show_biases(found: Compared) -> None:
+    if found.failed:
+        print(f"{found.failed} verdicts failed: {found.problem}")
+    if found.position is not None:
+        first, disagreed = found.position.first.value or 0.0, found.position.disagreed.value or 0.0
+        print(f"shown first and preferred: {first:.0%}; orders that disagree: {disagreed:.0%}")
+
+
+async def _judged(pairs: Sequence[Preferred], settings: Settings, ledger: Ledger) -> list[Outcome]:
+    """The verdicts of the model, or of the stand-in; a repeat is served by the response cache."""
+    connections = Connections(
+        calls=settings.calls, timeout=settings.timeout, cache=ResponseCache(settings.cache)
+    )
+    model = Models(endpoints(settings), connections, ledger).role(
+        "judge", temperature=settings.judge_temperature, priority=GRADING
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        judge: PairJudging = StandInJudging()
+        if model is not None:
+            prompt = PairPrompt(find.JUDGES / "_pairwise.toml", find.JUDGES / "_guidelines.toml")
+            kept = Kept(Path(folder), prompt.fingerprint(model.endpoint.model))
+            judge = ModelJudging(prompt, model, settings.seed, lambda _: kept)
+        try:
+            return await judged([each.pair for each in pairs], judge, settings.calls, lambda _: None)
+        finally:
+            await connections.close()

@@ -1,0 +1,120 @@
+"""`make bench-refusals`: answered or declined, on public sets that say which questions can be answered.
+
+The bundled bot answers LIT-RAGBench (Japanese, CC BY-SA 4.0) and mtRAG-un (English, Apache-2.0) from their
+own passages, without a model; the sets' own references show how well a refusal is recognised by its wording.
+The sets are not part of this program: without them a sentence says where to put them.
+"""
+
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from rag_adapters.demo import connect
+from simulator.analysis.answerability import outcome
+from simulator.cases import read_cases
+from simulator.files.text import read_text
+from simulator.reports.answerable import Grid, grids
+from simulator.types import Answer, Case, Conversation, Language, Query, Results, Run, Turn
+
+DATA = Path(os.environ.get("REHEARSAL_BENCH_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+
+
+class LabelSet(NamedTuple):
+    """A public set: its questions and its passages."""
+
+    name: str
+    language: Language
+    questions: str
+    passages: str
+
+
+SETS = (
+    LabelSet(
+        "litragbench",
+        "ja",
+        "rag_conversations_litragbench_ja_dev.jsonl",
+        "rag_corpus_litragbench_ja.jsonl.gz",
+    ),
+    LabelSet("mtrag_un", "en", "rag_conversations_mtrag_un_dev.jsonl.gz", "rag_corpus_mtrag_un.jsonl.gz"),
+)
+
+
+def main() -> None:
+    """Prints the 2 x 2 table of each set, and how its references are recognised."""
+    for each in SETS:
+        folder = DATA / each.name
+        if not (folder / each.questions).is_file():
+            print(f"{each.name}: not there; put its files into {folder} (or set REHEARSAL_BENCH_DATA).")
+            continue
+        started = time.perf_counter()
+        cases = read_cases(folder / each.questions)
+        results = answered(cases, folder / each.passages)
+        print(f"\n{each.name} ({each.language}), {len(cases)} questions, the bundled bot without a model")
+        for grid in grids(results, "en")[:1]:
+            print(table(grid))
+        print(recognised(cases, labels(folder / each.questions)))
+        print(f"{time.perf_counter() - started:.0f} s")
+
+
+def answered(cases: Sequence[Case], knowledge: Path) -> Results:
+    """The bot's answers to these questions, from this knowledge."""
+    bot = connect(knowledge=str(knowledge))
+    talks = tuple(_talk(case, bot(_query(case))) for case in cases)
+    run = Run(id="refusals", created=datetime(2026, 1, 1, tzinfo=UTC), settings={}, status="finished")
+    return Results(run=run, planned=len(talks), conversations=talks)
+
+
+def _query(case: Case) -> Query:
+    return Query(text=case.question, history=case.history, case=case.id, language=case.language)
+
+
+def _talk(case: Case, answer: Answer) -> Conversation:
+    turn = Turn(index=1, user=case.question, answer=answer)
+    return Conversation(id=f"plain/{case.id}#1", case=case, persona="plain", turns=(turn,))
+
+
+def table(grid: Grid) -> str:
+    """The table as lines of text."""
+    lines = [f"{'':<20}" + "".join(f"{column:>12}" for column in (*grid.columns, "Right"))]
+    for row in grid.rows:
+        share = "-" if row.rate is None else f"{row.rate:.3f}"
+        lines.append(
+            f"{row.title:<20}" + "".join(f"{n:>12}" for n in (*row.counts, share)) + f"  {row.interval}"
+        )
+    return "\n".join([*lines, grid.note])
+
+
+def labels(path: Path) -> dict[str, str]:
+    """What the set itself says of each question."""
+    rows = [json.loads(line) for line in read_text(path).splitlines() if line.strip()]
+    return {row["id"]: row["answerability"] for row in rows}
+
+
+def recognised(cases: Sequence[Case], said: dict[str, str]) -> str:
+    """What the references do by their wording: refuse, ask back or answer, for each label of the set."""
+    found = Counter((said[case.id], _outcome(case)) for case in cases if case.references)
+    kinds = ("answered", "refused", "asked_back")
+    lines = ["references by their wording:"]
+    lines += [
+        f"  {label:<16}" + ", ".join(f"{kind} {found[label, kind]}" for kind in kinds)
+        for label in dict.fromkeys(label for label, _ in found)
+    ]
+    hits = found["unanswerable", "refused"]
+    refused = sum(n for (_, kind), n in found.items() if kind == "refused")
+    unanswerable = sum(n for (label, _), n in found.items() if label == "unanswerable")
+    recall, precision = hits / max(1, unanswerable), hits / max(1, refused)
+    return "\n".join([*lines, f"  refusals recognised: recall {recall:.3f}, precision {precision:.3f}"])
+
+
+def _outcome(case: Case) -> str:
+    text = case.references_at(1)[0]
+    return outcome(Turn(index=1, user=case.question, answer=Answer(text=text)), case.language)
+
+
+if __name__ == "__main__":
+    main()

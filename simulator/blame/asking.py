@@ -1,0 +1,139 @@
+"""Asks the bot again in the article's own words, to tell a spelling from a search that does not find."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from simulator.analysis.figures import Summary
+from simulator.blame.attribute import Articles, looks
+from simulator.blame.cause import Found
+from simulator.blame.library import title_of
+from simulator.blame.look import Look
+from simulator.blame.need import is_of
+from simulator.blame.of_run import NOTE, articles_of, as_note, found_before
+from simulator.blame.spelling import KANA_ONLY, Pair, pairs, words
+from simulator.conversation import ask
+from simulator.counting.segments import normalise, sentences
+from simulator.endpoints import endpoints
+from simulator.outcome import figures_of
+from simulator.settings import Settings
+from simulator.spending import Ledger
+from simulator.stage import Stage
+from simulator.store import note, read_run
+from simulator.types import Answer, Passage, Query, Rag, Results
+
+# Questions per article: once in its own words, then one for each likely pair of words.
+MOST_PAIRS = 3
+# How many of an article's words go into a question beside its title.
+KEY_TERMS = 5
+
+At = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Sought:
+    """Turns whose needed article was not retrieved, and that asked for it in the same words."""
+
+    look: Look
+    turns: tuple[At, ...]
+
+
+async def ask_again(path: Path, settings: Settings, *, limit: int = 20) -> Mapping[At, Found]:
+    """Asks the bot of a run about at most `limit` articles that were not retrieved, and notes what came.
+
+    `settings` are the run's own. What was asked before is not asked again; gives all that is known.
+    """
+    results = read_run(path)
+    summary = figures_of(results, settings)
+    known = found_before(results)
+    unasked = [
+        each for each in sought(results, summary, articles_of(settings)) if not set(each.turns) <= set(known)
+    ]
+    if not unasked:
+        return known
+    stage = Stage(settings, endpoints(settings), results.personas, Ledger(results.spending, settings.budget))
+    rag: Rag | None = None
+    try:
+        rag = await stage.rag(results.conversations)
+        known = known | await found_anew(rag, unasked[:limit], settings.timeout)
+    finally:
+        await stage.close(rag)
+    note(path, NOTE, json.dumps(as_note(known), ensure_ascii=False))
+    return known
+
+
+async def found_anew(rag: Rag, unasked: Iterable[Sought], timeout: float) -> dict[At, Found]:
+    """What a bot retrieves when it is asked for these articles in their own words, one after the other."""
+    known: dict[At, Found] = {}
+    for each in unasked:
+        known |= dict.fromkeys(each.turns, await _ask(rag, each.look, timeout))
+    return known
+
+
+def sought(results: Results, summary: Summary, articles: Articles | None) -> tuple[Sought, ...]:
+    """The red turns whose needed article is in the knowledge but was not retrieved, by case and article."""
+    groups: dict[tuple[str, ...], list[Look]] = {}
+    for look in looks(results, summary, articles=articles):
+        if look.need.place != "not_retrieved" or look.need.cut:
+            continue
+        if not look.fault and not look.red.failure:
+            groups.setdefault((look.case.id, *look.need.articles), []).append(look)
+    return tuple(
+        Sought(first[0], tuple((each.red.conversation, each.red.turn) for each in first))
+        for first in groups.values()
+    )
+
+
+def own_words(texts: Iterable[str]) -> str:
+    """How an article would ask for itself: its title, and the words that it uses most beside."""
+    whole = list(texts)
+    title = title_of(whole[0]) if whole else ""
+    known = normalise("\n".join(whole))
+    terms = [
+        word for word in words("\n".join(whole)) if len(word) > 1 and normalise(word) not in normalise(title)
+    ]
+    terms = [word for word in terms if not word.isdigit() and not KANA_ONLY.fullmatch(word)]
+    often = sorted(terms, key=lambda word: -known.count(normalise(word)))[:KEY_TERMS]
+    return " ".join([title, *often]).strip() or next(iter(sentences(known)), "")
+
+
+async def _ask(rag: Rag, look: Look, timeout: float) -> Found:
+    """What the bot retrieves in the article's own words, and the one pair of words that is enough."""
+    texts = look.library.texts(look.need.articles) if look.library else ()
+    question = own_words(texts)
+    answer = await ask(rag, _query(look, question, 0), timeout)
+    hit = _hit(answer, look)
+    found = Found(words=question, hit=hit, ids=tuple(passage.id for passage in answer.passages))
+    if not hit:
+        return found
+    for number, pair in enumerate(_candidates(look, texts), 1):
+        replaced = _replaced(look.words, pair)
+        if _hit(await ask(rag, _query(look, replaced, number), timeout), look):
+            return found.model_copy(update={"pair": (pair.asked, pair.written)})
+    return found
+
+
+def _candidates(look: Look, texts: tuple[str, ...]) -> list[Pair]:
+    return pairs(look.words, texts)[:MOST_PAIRS]
+
+
+def _replaced(question: str, pair: Pair) -> str:
+    return question.replace(pair.asked, pair.written)
+
+
+def _query(look: Look, text: str, number: int) -> Query:
+    """A question in a session of its own, with nothing before it."""
+    session = f"{look.red.conversation}/{look.red.turn}/again{number}"
+    return Query(text=text, session=session, case=look.case.id, language=look.language)
+
+
+def _hit(answer: Answer, look: Look) -> bool | None:
+    """Whether the needed article came; None when the bot failed or does not show its passages."""
+    if answer.error or not answer.shows_passages:
+        return None
+    return any(_is_needed(passage, look) for passage in answer.passages)
+
+
+def _is_needed(passage: Passage, look: Look) -> bool:
+    return any(is_of(passage, article, look.library) for article in look.need.articles)

@@ -1,0 +1,205 @@
+"""Pairs of words that mean the same and are written differently: as asked, and as the article writes it.
+
+Without a dictionary a pair is known by its sound (kana, Latin), by its letters, or because replacing the one
+by the other brings the article.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import SequenceMatcher
+from functools import lru_cache
+from itertools import pairwise, product
+from typing import NamedTuple
+
+from simulator.blame.readings import folded, reading, roman
+from simulator.counting.segments import normalise
+from simulator.counting.units import STOP_WORDS, stem
+
+_WORD = re.compile(
+    r"[A-Za-zÀ-ɏ0-9]+(?:[-.'’&][A-Za-zÀ-ɏ0-9]+)*"
+    r"|[\u30a1-\u30faー]+|[\u3400-\u9fff々]+(?:[^\W\u0000-\u3040\u30a0-\uffffのがをはにでともやへ][\u3400-\u9fff々]+)*|[\u3041-\u309fー]{2,}"
+)
+_KANJI = re.compile("[\u3400-\u9fff々]")
+KANA_ONLY = re.compile("[\u3041-\u309fー]+")
+_LATIN = re.compile("[a-zà-ɏ0-9&.'-]+")
+_OKURIGANA = re.compile("[\u3041-\u309f]")
+_VOWELS = re.compile("[aeiouy]")
+_LOANS = str.maketrans("lvcq", "rbkk")
+# How alike two words must be to be offered as a pair: Latin, kanji, and what remains of their sound.
+LATIN, KANJI, SOUND = 0.75, 0.6, 0.8
+SHORTEST = 3
+MOST_WORDS = 400
+
+
+class Pair(NamedTuple):
+    """One word as it was asked and as the article writes it; `likeness` 0..1, 1 for the same sound."""
+
+    asked: str
+    written: str
+    likeness: float
+
+
+def words(text: str) -> list[str]:
+    """The words of a text without a dictionary: runs of one script; of hiragana, runs of two and more."""
+    return list(dict.fromkeys(_WORD.findall(text)))[:MOST_WORDS]
+
+
+def strange(question: str, texts: Iterable[str]) -> list[str]:
+    """The words of a question that carry content and occur in none of these texts."""
+    known = normalise("\n".join(texts))
+    stems = {stem(word) for word in _WORD.findall(known)}
+    return [word for word in words(question) if _carries(word) and not _occurs(word, known, stems)]
+
+
+def pairs(question: str, texts: Sequence[str]) -> list[Pair]:
+    """Words of a question that these texts write differently, the likeliest first; at most five."""
+    there, known = normalise(question), "\n".join(texts)
+    written = [word for word in words(known) if _carries(word) and normalise(word) not in there]
+    compound = [word for word in _joined(known) if normalise(word) not in there]
+    candidates = [
+        *product([word for word in strange(question, texts) if not _is_hiragana(word)], written),
+        *(both for both in product(_joined(question), written) if _is_joined(*both, normalise(known))),
+        *(
+            both
+            for both in product(strange(question, texts), compound)
+            if _is_joined(*both, normalise(known))
+        ),
+    ]
+    found: dict[str, Pair] = {}
+    for one, other in candidates:
+        likeness = alike(one, other)
+        if likeness > found.get(one, Pair("", "", 0)).likeness:
+            found[one] = Pair(one, other, likeness)
+    for pair in _within_kana(question, written, known):
+        if pair.likeness > found.get(pair.asked, Pair("", "", 0)).likeness:
+            found[pair.asked] = pair
+    best: list[Pair] = []
+    for pair in sorted(found.values(), key=lambda pair: -pair.likeness):
+        if not any(pair.asked in other.asked or other.asked in pair.asked for other in best):
+            best.append(pair)
+    return best[:5]
+
+
+@lru_cache(maxsize=65536)
+def alike(one: str, other: str) -> float:
+    """How alike (0..1) two spellings are; 0 when they are no likely spellings of one word."""
+    a, b = folded(one), folded(other)
+    if a == b or (a and b and _same_sound(one, other)):
+        return 1.0
+    if _KANJI.search(a) and _KANJI.search(b):
+        return _kanji_likeness(a, b)
+    if _LATIN.fullmatch(a) and _LATIN.fullmatch(b):
+        return _latin_likeness(a, b)
+    if _LATIN.fullmatch(a) or _LATIN.fullmatch(b):
+        return _loan_likeness(roman(one), roman(other))
+    ratio = SequenceMatcher(None, a, b).ratio()
+    return ratio if ratio >= SOUND and min(len(a), len(b)) >= SHORTEST else 0.0
+
+
+def _same_sound(one: str, other: str) -> bool:
+    first, second = reading(one), reading(other)
+    if not first or not second:
+        return False
+    return folded(first) == folded(second) or (len(roman(one)) >= SHORTEST and roman(one) == roman(other))
+
+
+def _kanji_likeness(a: str, b: str) -> float:
+    """引落 and 引き落とし differ in okurigana only; 違約金 and 解約金 share two of three characters."""
+    bare = _OKURIGANA.sub("", a), _OKURIGANA.sub("", b)
+    if bare[0] == bare[1]:
+        return 0.95
+    if a in b or b in a or min(map(len, bare)) < SHORTEST:
+        return 0.0
+    ratio = SequenceMatcher(None, bare[0], bare[1]).ratio()
+    return ratio if ratio >= KANJI else 0.0
+
+
+def _latin_likeness(a: str, b: str) -> float:
+    """Like fiber and fibre, cancelation and cancellation; words of the same stem are no pair."""
+    if stem(a) == stem(b) or min(len(a), len(b)) < SHORTEST + 1 or any(c.isdigit() for c in a + b):
+        return 0.0
+    ratio = SequenceMatcher(None, a, b).ratio()
+    return ratio if ratio >= LATIN and a[0] == b[0] else 0.0
+
+
+def _loan_likeness(a: str, b: str) -> float:
+    """ルーター and router: what remains without vowels, as Japanese hears the consonants."""
+    if min(len(a), len(b)) < SHORTEST or not a.isascii() or not b.isascii():
+        return 0.0
+    first, second = _heard(a), _heard(b)
+    bones = _VOWELS.sub("", first), _VOWELS.sub("", second)
+    if min(map(len, bones)) < 2 or bones[0][0] != bones[1][0]:
+        return 0.0
+    ratio = SequenceMatcher(None, bones[0], bones[1]).ratio()
+    whole = SequenceMatcher(None, first, second).ratio()
+    return 0.99 * (ratio + whole) / 2 if ratio >= SOUND and whole >= 0.5 else 0.0
+
+
+@lru_cache(maxsize=16384)
+def _heard(word: str) -> str:
+    """L as r, v as b, no r before a consonant or at the end, no letter twice."""
+    plain = re.sub(r"r(?![aeiouy])", "", word.translate(_LOANS))
+    return re.sub(r"(.)\1", r"\1", re.sub(r"m(?=[pb])", "n", plain))
+
+
+def _within_kana(question: str, written: Iterable[str], known: str) -> Iterator[Pair]:
+    """とうきょうのてんぽ has no word boundary: the sound of an article's word is looked for inside."""
+    runs = [run for run in KANA_ONLY.findall(normalise(question)) if len(run) >= SHORTEST]
+    for word in written:
+        sound = reading(word)
+        if not sound or len(roman(word)) < SHORTEST or (sound == word and _is_hiragana(word)):
+            continue
+        for run in runs:
+            piece, likeness = _piece(run, word)
+            if piece:
+                more = _ending(run.partition(piece)[2], known.partition(word)[2])
+                yield Pair(piece + more, word + more, likeness)
+
+
+def _piece(run: str, word: str) -> tuple[str, float]:
+    """The part of a run of kana that sounds like a word, and how much so; empty when none does."""
+    best = ("", 0.0)
+    for start in range(len(run)):
+        for end in range(start + SHORTEST, len(run) + 1):
+            likeness = alike(run[start:end], word)
+            if likeness >= max(best[1], 0.01) and (likeness == 1 or start == 0):
+                best = (run[start:end], likeness)
+    return best
+
+
+def _ending(asked: str, written: str) -> str:
+    """ひっこし and 引っ越し end alike: the kana that follow in both, unless a particle does."""
+    first = asked[:1]
+    return first if first and first == written[:1] and first not in "はがをにのでともへやかで" else ""
+
+
+def _joined(text: str) -> list[str]:
+    """Neighbouring Latin words that others may write as one: `Wi Fi`, `e SIM`, `sign in`."""
+    found = [match for line in text.splitlines() for match in pairwise(_WORD.finditer(line))]
+    both = [
+        f"{a[0]} {b[0]}"
+        for a, b in found
+        if a[0].isascii() and b[0].isascii() and b.start() == a.end() + 1 and len(a[0]) + len(b[0]) <= 16
+    ]
+    return list(dict.fromkeys(both))[:MOST_WORDS]
+
+
+def _is_joined(one: str, other: str, known: str) -> bool:
+    """Whether two words differ in nothing but how they are joined, and the first is not in the article."""
+    return folded(one) == folded(other) and normalise(one) not in known
+
+
+def _is_hiragana(word: str) -> bool:
+    return bool(KANA_ONLY.fullmatch(word))
+
+
+def _carries(word: str) -> bool:
+    plain = normalise(word)
+    if plain.isdigit() or plain in STOP_WORDS:
+        return False
+    return len(plain) >= 2 and not (KANA_ONLY.fullmatch(plain) and plain == word and len(plain) < SHORTEST)
+
+
+def _occurs(word: str, known: str, stems: Iterable[str]) -> bool:
+    plain = normalise(word)
+    return plain in known if not _LATIN.fullmatch(plain) else stem(plain) in stems

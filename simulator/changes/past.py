@@ -1,0 +1,224 @@
+"""Runs of a folder, read quickly: who they are, and the few figures by which they are followed over time.
+
+Only what score and colour rest on is read: no passages, no reasoning, no answers. The figures are those of
+the run's own report.
+"""
+
+import contextlib
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from functools import cached_property
+from math import fsum
+from pathlib import Path
+
+from simulator import schema
+from simulator.analysis.intervals import bootstrap_interval
+from simulator.analysis.red import primary_judge, red_marks
+from simulator.analysis.summary import SUPERSEDED
+from simulator.changes.replays import replay_of
+from simulator.errors import RunFileError
+from simulator.find import judge_name
+from simulator.outcome import figures_of
+from simulator.settings import Settings, from_run
+from simulator.store import NAME, read_run, run_ids
+from simulator.types import Language, Run, Score, Status, Value
+
+# The judges whose grades can colour a turn.
+_COLOURING = ("turn", "groundedness", "claims", "facts")
+
+
+class PastRun(Value):
+    """A run as a row of the history; `score` and `interval` are 0..1, `rubric` that of the deciding judge."""
+
+    run: str
+    created: datetime
+    status: Status
+    offline: bool
+    adapter: str
+    model: str
+    primary: str
+    rubric: tuple[str, ...]
+    cases: frozenset[str]
+    language: Language
+    replay_of: str | None
+    score: float | None
+    interval: tuple[float, float] | None
+    red: int
+    turns: int
+    graded: int
+
+    def is_like(self, other: "PastRun") -> bool:
+        """Whether the two asked the same questions of the same bot and were graded alike."""
+        mine, others = ((r.cases, r.adapter, r.primary, r.rubric) for r in (self, other))
+        return mine == others
+
+
+class Rows:
+    """The tables of one run file, read as far as they are needed."""
+
+    def __init__(self, file: sqlite3.Connection) -> None:
+        self._file = file
+
+    @cached_property
+    def run(self) -> Run:
+        """The run itself."""
+        return Run.model_validate_json(self._about("run") or "")
+
+    @cached_property
+    def talks(self) -> dict[str, tuple[str, bool, bool]]:
+        """Of each conversation that counts its case, whether that is English, and whether it ended."""
+        noted = json.loads(self._about(f"note:{SUPERSEDED}") or "{}")
+        rows = self._file.execute(
+            """SELECT id, json_extract("case", '$.id'), json_extract("case", '$.language') = 'en',
+              ended IS NOT NULL FROM conversations"""
+        )
+        return {
+            talk: (str(case), bool(english), bool(ended))
+            for talk, case, english, ended in rows
+            if talk not in noted
+        }
+
+    @cached_property
+    def turns(self) -> dict[tuple[str, int], bool]:
+        """Whether the bot failed in each turn that was spoken."""
+        rows = self._file.execute(
+            """SELECT conversation, turn, json_extract(answer, '$.error') IS NOT NULL,
+              json_extract(answer, '$.text') FROM turns WHERE answer IS NOT NULL"""
+        )
+        return {(c, t): bool(failed) or not text.strip() for c, t, failed, text in rows if c in self.talks}
+
+    def judges(self) -> tuple[str, ...]:
+        """Everyone who graded."""
+        return tuple(str(row[0]) for row in self._file.execute("SELECT DISTINCT judge FROM scores"))
+
+    def scores(self, judges: Iterable[str]) -> Iterator[Score]:
+        """The grades of these judges."""
+        names = tuple(judges)
+        query = f"SELECT body FROM scores WHERE judge IN ({', '.join('?' * len(names))})"  # noqa: S608 - places
+        return (Score.model_validate_json(row[0]) for row in self._file.execute(query, names))
+
+    def _about(self, key: str) -> str | None:
+        row = self._file.execute("SELECT body FROM about WHERE key = ?", (key,)).fetchone()
+        return str(row[0]) if row else None
+
+
+def past_runs(folder: Path) -> tuple[tuple[PastRun, ...], tuple[str, ...]]:
+    """The runs of a folder, oldest first, and the names of those that cannot be read."""
+    found, unread = [], []
+    for name in run_ids(folder):
+        try:
+            found.append(past_run(folder / name / NAME))
+        except RunFileError:
+            unread.append(name)
+    return tuple(sorted(found, key=lambda run: (run.created, run.run))), tuple(unread)
+
+
+def read_heads(folder: Path) -> Iterator[Run]:
+    """The runs of a folder as they were started, newest first; what cannot be read is left out."""
+    for name in reversed(run_ids(folder)):
+        with contextlib.suppress(RunFileError), _opened(folder / name / NAME) as rows:
+            yield rows.run
+
+
+def past_run(path: Path) -> PastRun:
+    """One run as a row of the history."""
+    with _opened(path) as rows:
+        settings = from_run(rows.run.settings)
+        if settings.customer_faults == "exclude":
+            return _from_whole(path, settings)
+        return _from_rows(rows, settings)
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[Rows]:
+    schema.check(path)
+    try:
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None, timeout=10)) as file:
+            file.execute("BEGIN")  # one moment of a run that may be going on
+            yield Rows(file)
+    except (sqlite3.Error, ValueError) as error:
+        msg = f"{path}: the run file is damaged ({str(error).splitlines()[0]})."
+        raise RunFileError(msg) from None
+
+
+def _from_rows(rows: Rows, settings: Settings) -> PastRun:
+    named = tuple(map(judge_name, settings.judges))
+    primary = primary_judge((*named, *sorted(set(rows.judges()) - set(named))))
+    grades: dict[tuple[str, int], list[Score]] = {place: [] for place in rows.turns}
+    for score in rows.scores({primary, *_COLOURING}):
+        if (place := (score.conversation, score.turn)) in grades:
+            grades[place].append(score)
+    red = sum(
+        failed or bool(red_marks(place[0], grades[place], settings.red, primary))
+        for place, failed in rows.turns.items()
+    )
+    own = [s for found in grades.values() for s in found if s.judge == primary and s.state == "scored"]
+    means = _means(own)
+    clusters = [rows.talks[talk][0] for talk in means]
+    values = list(means.values())
+    return _row(
+        rows.run,
+        primary=primary,
+        rubric=tuple(sorted({s.rubric for s in own if s.rubric and not s.by_rule})),
+        cases=_held_cases(rows),
+        language=_language(english for _, english, _ in rows.talks.values()),
+        score=fsum(values) / len(values) if values else None,
+        interval=bootstrap_interval(values, clusters, seed=settings.seed),
+        red=red,
+        turns=len(rows.turns),
+        graded=len(means),
+    )
+
+
+def _held_cases(rows: Rows) -> frozenset[str]:
+    """The questions that were asked."""
+    spoken = {talk for talk, _ in rows.turns}
+    return frozenset(case for talk, (case, _, ended) in rows.talks.items() if ended or talk in spoken)
+
+
+def _language(english: Iterable[bool]) -> Language:
+    """The language most cases are in; Japanese on a tie."""
+    found = list(english)
+    return "en" if sum(found) * 2 > len(found) else "ja"
+
+
+def _means(scores: Sequence[Score]) -> dict[str, float]:
+    """The score of each conversation that has one."""
+    values: dict[str, list[float]] = {}
+    for score in scores:
+        if score.value is not None:
+            values.setdefault(score.conversation, []).append(score.value)
+    return {talk: fsum(found) / len(found) for talk, found in values.items()}
+
+
+def _from_whole(path: Path, settings: Settings) -> PastRun:
+    """Where turns that a customer spoilt are left out, it takes the whole run to know them."""
+    results = read_run(path)
+    summary = figures_of(results, settings)
+    return _row(
+        results.run,
+        primary=summary.primary,
+        rubric=tuple(sorted(summary.judges[summary.primary].rubrics)),
+        cases=frozenset(c.case for c in summary.cases),
+        language=_language(c.case.language == "en" for c in results.conversations),
+        score=summary.score,
+        interval=summary.interval,
+        red=summary.red,
+        turns=summary.turns,
+        graded=summary.graded,
+    )
+
+
+def _row(run: Run, **figures: object) -> PastRun:
+    known = {
+        "run": run.id,
+        "created": run.created,
+        "status": run.status,
+        "offline": run.offline,
+        "adapter": str(run.settings.get("adapter", "")),
+        "model": run.models.get("judge", ""),
+        "replay_of": replay_of(run),
+    }
+    return PastRun.model_validate(known | figures)

@@ -1,0 +1,180 @@
+"""`compare A B`: which of two or more runs answers better, turn by turn, in both orders."""
+
+import asyncio
+import contextlib
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from simulator.commands.options import takes
+from simulator.settings import load
+
+if TYPE_CHECKING:
+    from simulator.pairwise.comparing import Comparing
+    from simulator.pairwise.figures import Compared
+    from simulator.pairwise.outcome import Outcome
+    from simulator.pairwise.sections import Shown
+
+DONE, INCOMPLETE = 0, 3
+
+# fmt: off
+Runs = Annotated[list[str], typer.Argument(
+    metavar="RUN", help="Two or more runs: id, start of an id, latest, or path.", show_default=False,
+)]
+Anchor = Annotated[bool, typer.Option(
+    "--anchor", help="The first run against each of the others, not all against all.",
+)]
+Markdown = Annotated[str | None, typer.Option(
+    "--markdown", metavar="FILE", show_default=False, help="Write the comparison as Markdown.",
+)]
+Html = Annotated[str | None, typer.Option(
+    "--html", metavar="FILE", show_default=False, help="Write the comparison as a page.",
+)]
+# fmt: on
+
+
+@takes(
+    "offline", "judge_model", "judge_temperature", "guidelines", "cache", "budget", "calls", "timeout",
+    "seed", "max_failed", "dry_run", "runs", "json_output",
+)  # fmt: skip
+def command(
+    flags: dict[str, Any],
+    compared: Runs,
+    *,
+    anchor: Anchor = False,
+    markdown: Markdown = None,
+    html: Html = None,
+) -> int:
+    """Have a judge pick the better answer of two or more runs, turn by turn.
+
+    python run.py compare RUN latest
+
+    Each pair is read twice, in both orders; disagreement is a tie. Compared are the turns up to which the
+    customer said the same: first questions always, later ones where a run was held with --replay. Shown are
+    wins, ties and losses, whether order or length swayed the judge, and ratings of all runs (Bradley-Terry).
+    Verdicts are kept beside the later run (pairwise.jsonl): repeated, it pays for nothing twice.
+    """
+    from simulator.pairwise.comparing import Comparing
+
+    settings = load(flags)
+    work = Comparing(compared, settings, anchor=anchor)
+    if settings.dry_run:
+        from simulator.commands.calibrate import show_forecast
+
+        return show_forecast(work.forecast(), as_json=settings.json_output)
+    _announce(work)
+    outcomes = _judged(work)
+    if outcomes is None:
+        return INCOMPLETE
+    found = work.figures(outcomes)
+    shown = _shown(work, found, outcomes)
+    _print(work, shown)
+    if markdown:
+        from simulator.pairwise.markdown import markdown as as_markdown
+
+        _write(Path(markdown), as_markdown(shown), shown)
+    if html:
+        from simulator.pairwise.html import render
+
+        _write(Path(html), render(shown), shown)
+    return _exit_code(work, found)
+
+
+def _announce(work: "Comparing") -> None:
+    """What is compared, by whom, and what it will cost."""
+    from simulator.commands.announce import counted
+    from simulator.commands.calibrate import total
+    from simulator.endpoints import LEXICAL
+
+    said = f"{counted(len(work.pairs), 'pair')} of answers from {len(work.runs.ids)} runs."
+    if work.model == LEXICAL:
+        _say(f"{said} No model configured: a lexical stand-in compares (no language model, no cost).")
+    else:
+        _say(f"{said} Judge: {work.model}. At most {total(work.forecast())}.")
+
+
+def _judged(work: "Comparing") -> "list[Outcome] | None":
+    """All outcomes; None when it ended early, and stderr says why."""
+    from simulator.errors import InputError, RehearsalError
+
+    try:
+        with _progress(len(work.pairs)) as told, contextlib.redirect_stdout(sys.stderr):
+            return asyncio.run(work.judged(told))
+    except InputError:
+        raise
+    except (RehearsalError, KeyboardInterrupt) as error:
+        because = str(error).rstrip(".") or "interrupted"
+        _say(f"error: {because}. What was judged is kept: the same command goes on from there.")
+        return None
+
+
+@contextlib.contextmanager
+def _progress(pairs: int) -> Any:
+    """A bar when stderr is a terminal; otherwise nothing."""
+    from simulator.commands.calibrate import progress_on_stderr
+
+    with progress_on_stderr(pairs) as told:
+        yield told
+
+
+def _shown(work: "Comparing", found: "Compared", outcomes: "list[Outcome]") -> "Shown":
+    from simulator.pairwise.sections import Shown
+
+    names = {
+        persona.id: persona.speaks(work.language).name
+        for results in work.runs.results
+        for persona in results.personas
+    }
+    overall = {run: work.overall(run) for run in work.runs.ids}
+    return Shown(found, outcomes, work.model, work.language, overall, names)
+
+
+def _print(work: "Comparing", shown: "Shown") -> None:
+    from rich.console import Console
+
+    from simulator.pairwise.console import paint
+
+    as_json = work.settings.json_output
+    paint(shown, Console(stderr=as_json))
+    if as_json:
+        sys.stdout.write(json.dumps(_as_json(work, shown), ensure_ascii=False) + "\n")
+
+
+def _as_json(work: "Comparing", shown: "Shown") -> dict[str, Any]:
+    from simulator.pairwise.told import as_json
+
+    spent = work.ledger
+    return {
+        **as_json(shown),
+        "rubric": work.rubric,
+        "calls": {role: used.calls for role, used in spent.roles.items()},
+        "tokens": {role: {"in": u.tokens_in, "out": u.tokens_out} for role, u in spent.roles.items()},
+        "cost_usd": None if spent.cost_usd is None else round(spent.cost_usd, 4),
+    }
+
+
+def _write(path: Path, text: str, shown: "Shown") -> None:
+    from simulator.commands.sinks import write_atomically
+    from simulator.pairwise.words import WORDS
+
+    write_atomically(path, text)
+    _say(WORDS(shown.language, "saved", path=str(path)))
+
+
+def _exit_code(work: "Comparing", found: "Compared") -> int:
+    if found.failed <= work.settings.max_failed * found.asked:
+        return DONE
+    _say(
+        f"error: {found.failed} of {found.asked} verdicts failed ({found.problem})."
+        " The same command tries again."
+    )
+    return INCOMPLETE
+
+
+def _say(text: str) -> None:
+    from simulator.reports.words import plain
+
+    sys.stderr.write(" ".join(plain(text).split()) + "\n")

@@ -1,0 +1,154 @@
+"""`diff A B`: did the bot get better? Two runs, question by question, with nothing asked of any model."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from simulator.commands.options import takes
+from simulator.settings import load
+
+if TYPE_CHECKING:
+    from simulator.changes.compared import Beside, Changes
+    from simulator.reports.change_words import Telling
+    from simulator.reports.html_pair import Painted
+
+# fmt: off
+Before = Annotated[str, typer.Argument(
+    metavar="A", help="The earlier run: id, start of an id, or path.", show_default=False,
+)]
+After = Annotated[str, typer.Argument(
+    metavar="B", help="The later run. [default: latest]", show_default=False,
+)]
+Free = Annotated[str | None, typer.Option(
+    "--free", metavar="C", show_default=False,
+    help="A free run of the new version where B replays A, or a replay of A where B is free: shown beside. "
+    "Found by itself when it lies in the folder of the runs.",
+)]
+Markdown = Annotated[str | None, typer.Option(
+    "--markdown", metavar="FILE", show_default=False,
+    help="Write the comparison as Markdown, for a pull request.",
+)]
+# fmt: on
+DONE, REGRESSION = 0, 1
+
+
+@takes("runs", "json_output")
+def command(
+    flags: dict[str, Any],
+    before: Before,
+    after: After = "latest",
+    *,
+    free: Free = None,
+    markdown: Markdown = None,
+) -> int:
+    """Say whether the bot got better from run A to run B, and what broke; exit code 1 on a regression.
+
+    The same cases and customers are paired. A regression is a score, or another judge, that fell beyond its
+    interval (corrected for all judges), or a red turn in a case tagged must-not-break (壊さない, 必須) that
+    was green in A. Too little data is said, and is no regression. If the deciding judge used another
+    rubric, scores are not held against each other: grade A again; must-not-break still counts.
+    """
+    from simulator.commands.publish import held_against
+    from simulator.store import find_run
+
+    given = load(flags)
+    paths = [find_run(name, Path(given.runs)) for name in (before, after)]
+    earlier, later = held_against(*paths)
+    changes = _compared(earlier, later, _third(free, paths, Path(given.runs), (earlier, later)))
+    page = _page(earlier, later, changes, paths[1])
+    telling = _telling(changes, later)
+    if markdown:
+        _write(Path(markdown), telling)
+    _show(telling, page, as_json=given.json_output)
+    return REGRESSION if changes.regression else DONE
+
+
+def _compared(earlier: "Painted", later: "Painted", third: Path | None) -> "Changes":
+    from simulator.errors import InputError
+    from simulator.reports.change_words import TEXTS
+    from simulator.reports.html_pair import compared
+
+    changes = compared(earlier, later)
+    if not changes.paired:
+        runs = {"before": changes.before.run, "after": changes.after.run}
+        raise InputError(TEXTS("en", "nothing", **runs))
+    if third is None:
+        return changes
+    return changes.model_copy(update={"beside": _beside(earlier, later, third)})
+
+
+def _third(name: str | None, paths: list[Path], runs: Path, sides: "tuple[Painted, Painted]") -> Path | None:
+    """The run to be shown beside: the one that was named, or the companion that lies in the folder."""
+    from simulator.changes.companions import companion
+    from simulator.changes.past import read_heads
+    from simulator.store import NAME, find_run
+
+    if name is not None:
+        return find_run(name, runs)
+    folder = paths[1].parent.parent
+    earlier, later = (side.results.run for side in sides)
+    found = companion(earlier, later, read_heads(folder))
+    return folder / found.id / NAME if found else None
+
+
+def _beside(earlier: "Painted", later: "Painted", third: Path) -> "Beside | None":
+    from simulator.changes.compared import Beside
+    from simulator.changes.replays import replay_of
+    from simulator.commands.publish import painted
+    from simulator.reports.html_pair import compared
+
+    other = painted(third, later.summary.rules)
+    changes = compared(earlier, other)
+    if not changes.paired:
+        return None
+    run = other.results.run
+    return Beside(
+        run=run.id, replay=replay_of(run) is not None, score=other.summary.score, difference=changes.score
+    )
+
+
+def _page(earlier: "Painted", later: "Painted", changes: "Changes", path: Path) -> str:
+    """Writes the page of both runs beside the later one; a folder that cannot be written is no obstacle."""
+    from simulator.commands.publish import paint_pair
+    from simulator.errors import RunFileError
+
+    try:
+        return str(paint_pair(earlier, later, path, changes))
+    except RunFileError as error:
+        sys.stderr.write(f"{error}\n")
+        return ""
+
+
+def _telling(changes: "Changes", later: "Painted") -> "Telling":
+    from simulator.commands.publish import report_language
+    from simulator.reports.change_words import Telling
+    from simulator.reports.words import words_of
+
+    return Telling(changes, words_of(later.summary, report_language(later.results)))
+
+
+def _write(path: Path, telling: "Telling") -> None:
+    from simulator.errors import InputError
+    from simulator.reports.change_markdown import markdown
+
+    try:
+        path.write_text(markdown(telling), encoding="utf-8")
+    except OSError as error:
+        msg = f"--markdown {path}: cannot be written ({error.strerror})."
+        raise InputError(msg) from None
+    sys.stderr.write(f"{path}\n")
+
+
+def _show(telling: "Telling", page: str, *, as_json: bool) -> None:
+    from rich.console import Console
+
+    from simulator.changes.compared import as_json as shown
+    from simulator.reports.change_console import paint
+
+    paint(telling, Console(stderr=as_json), page)
+    if as_json:
+        told = {**shown(telling.changes), "said": telling.headline().text, "page": page or None}
+        sys.stdout.write(json.dumps(told, ensure_ascii=False) + "\n")

@@ -1,0 +1,183 @@
+"""How well the customers of a run were played: each figure with what it is counted over, and its goal."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from statistics import quantiles
+
+from simulator.analysis.figures import Customers, Figure, Lengths
+from simulator.analysis.summary import SUPERSEDED, turn_failure
+from simulator.customers.faults import CustomerFault, customer_faults, scores_by_turn
+from simulator.customers.leaving import (
+    Scores,
+    answered_by,
+    gives_nothing,
+    is_scripted,
+    left_early,
+    left_late,
+)
+from simulator.customers.lines import lines_of
+from simulator.customers.personas import guessed
+from simulator.lexical import coverage
+from simulator.types import Conversation, Ended, Language, Results
+
+EVERYONE = "all"
+# The persona whose thanks are out of place as long as nothing is solved.
+ANGRY = "angry"
+
+
+def customers(
+    results: Results, handling: str = "keep", faults: Sequence[CustomerFault] | None = None
+) -> Customers:
+    """All that reports show of how the customers were played."""
+    found = customer_faults(results) if faults is None else faults
+    # A bot that says nothing has failed whatever it was asked.
+    heard = {(c.id, turn.index) for c in results.conversations for turn in c.turns if not turn_failure(turn)}
+    spoilt = dict.fromkeys((f.conversation, f.turn) for f in found if f.spoils)
+    kinds = [fault.kind for fault in found]
+    return Customers.model_validate(
+        {
+            "faults": {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)},
+            "spoilt": tuple(turn for turn in spoilt if turn in heard),
+            "handling": handling,
+            "superseded": tuple(_superseded(results)),
+            "figures": figures(results, found),
+            "lengths": lengths(results.conversations),
+        }
+    )
+
+
+def _superseded(results: Results) -> dict[str, object]:
+    """The conversations that others stand in for, as the run noted it."""
+    noted = results.notes.get(SUPERSEDED)
+    return noted if isinstance(noted, dict) else {}  # type: ignore[return-value]
+
+
+def figures(results: Results, faults: Sequence[CustomerFault]) -> dict[str, Figure]:
+    """The figures by name; those that nothing can be said of have no value.
+
+    Lines that were given beforehand, by a script or an earlier run, are nobody's play and left out.
+    """
+    played = [talk for talk in results.conversations if not is_scripted(talk, results.run.settings)]
+    scores = scores_by_turn(results)
+    return {
+        "questions": questions(played),
+        "goal_coverage": goal_coverage(played),
+        "early": early(played, scores),
+        "prompt": prompt(played, scores),
+        "invented": _of_turns("invented", played, faults, 0.02),
+        "thanks": thanks(played, scores),
+        "persona": guessed(played, results.personas),
+        "repeated": _of_turns("repeated", played, faults, None),
+        "openings": openings(played),
+    }
+
+
+def said(talk: Conversation) -> list[str]:
+    """What the customer said, from the first line to the last."""
+    return [*(turn.meant for turn in talk.turns), *([talk.closing] if talk.closing else [])]
+
+
+def lengths(talks: Iterable[Conversation]) -> dict[str, dict[str, Lengths]]:
+    """How long the customers' lines are, by language and persona; first lines are the case's, not theirs."""
+    found: dict[str, dict[str, list[int]]] = {}
+    for talk in talks:
+        language = talk.case.language
+        sizes = [length(turn.meant, language) for turn in talk.turns if turn.meant != talk.case.question]
+        for group in (EVERYONE, talk.persona):
+            found.setdefault(language, {}).setdefault(group, []).extend(sizes)
+    return {
+        language: {group: spread(sizes) for group, sizes in groups.items() if sizes}
+        for language, groups in found.items()
+    }
+
+
+def length(line: str, language: Language) -> int:
+    """Characters in Japanese, words in English."""
+    return len(line.strip()) if language == "ja" else len(line.split())
+
+
+def spread(sizes: Sequence[int]) -> Lengths:
+    """Median and quartiles of at least one length."""
+    if len(sizes) == 1:
+        return Lengths(low=sizes[0], median=sizes[0], high=sizes[0], n=1)
+    low, middle, high = quantiles(sizes, n=4, method="inclusive")
+    return Lengths(low=low, median=middle, high=high, n=len(sizes))
+
+
+def questions(talks: Iterable[Conversation]) -> Figure:
+    """The share of the customers' lines after the first that ask something."""
+    asked = [lines_of(t.case.language).asks(turn.meant) for t in talks for turn in t.turns[1:]]
+    return _share(asked)
+
+
+def goal_coverage(talks: Iterable[Conversation]) -> Figure:
+    """The mean share (0..1) of the goal's content that the customer's lines raise by the end."""
+    found = [coverage(t.case.goal, said(t)) for t in talks if t.case.goal and t.turns]
+    return Figure(value=sum(found) / len(found) if found else None, n=None, of=len(found))
+
+
+def early(talks: Iterable[Conversation], scores: Scores) -> Figure:
+    """The share of refusals and missing answers after which the customer left satisfied all the same."""
+    found = [
+        turn.index == len(talk.turns) and left_early(talk, scores)
+        for talk in talks
+        if talk.ended in _DECIDED
+        for turn in talk.turns
+        if gives_nothing(turn, talk.case)
+    ]
+    return _share(found, 0.05, at_most=True)
+
+
+def prompt(talks: Iterable[Conversation], scores: Scores) -> Figure:
+    """The share of conversations with a complete answer that the customer left within a turn of it."""
+    late = (left_late(talk, scores) for talk in talks)
+    return _share([not each for each in late if each is not None], 0.9)
+
+
+def thanks(talks: Iterable[Conversation], scores: Scores, persona: str = ANGRY) -> Figure:
+    """The share of an angry customer's lines, while nothing is answered yet, that thank."""
+    mine = [talk for talk in talks if talk.persona == persona]
+    lines = [(talk, line) for talk in mine for line in _unresolved(talk, scores)]
+    return _share([lines_of(talk.case.language).thanks(line) for talk, line in lines], 0.05, at_most=True)
+
+
+def openings(talks: Iterable[Conversation]) -> Figure:
+    """The share of different first lines among customers with the same question, where these were voiced."""
+    found: dict[str, list[str]] = {}
+    for talk in talks:
+        if talk.turns:
+            found.setdefault(talk.case.id, []).append(talk.turns[0].meant)
+    asked = {talk.case.id: talk.case.question for talk in talks}
+    voiced = [
+        lines
+        for case, lines in found.items()
+        if len(lines) > 1 and any(line != asked[case] for line in lines)
+    ]
+    distinct, every = sum(len(set(lines)) for lines in voiced), sum(map(len, voiced))
+    return Figure(value=distinct / every if every else None, n=distinct, of=every)
+
+
+_UNSOLVED = (Ended.GAVE_UP, Ended.TURN_LIMIT)
+_DECIDED = (Ended.SATISFIED, Ended.GAVE_UP, Ended.HANDED_OVER, Ended.TURN_LIMIT)
+
+
+def _unresolved(talk: Conversation, scores: Scores) -> Iterator[str]:
+    """What the customer said between the first line and the first complete answer."""
+    done = answered_by(talk, scores)
+    yield from (turn.meant for turn in talk.turns[1:] if done is None or turn.index <= done)
+    if talk.closing and (talk.ended in _UNSOLVED or left_early(talk, scores)):
+        yield talk.closing
+
+
+def _of_turns(
+    kind: str, talks: Sequence[Conversation], faults: Iterable[CustomerFault], goal: float | None
+) -> Figure:
+    """The share of turns with a fault of this kind."""
+    played = {talk.id for talk in talks}
+    n = len({(f.conversation, f.turn) for f in faults if f.kind == kind and f.conversation in played})
+    every = sum(len(talk.turns) for talk in talks)
+    return Figure(value=n / every if every else None, n=n, of=every, goal=goal, at_most=True)
+
+
+def _share(found: Sequence[bool], goal: float | None = None, *, at_most: bool = False) -> Figure:
+    value = sum(found) / len(found) if found else None
+    return Figure(value=value, n=sum(found), of=len(found), goal=goal, at_most=at_most)

@@ -1,0 +1,112 @@
+"""When a customer had what they came for, and how they left; all of it from stored turns and grades."""
+
+from collections.abc import Mapping
+
+from simulator.counting.dialogue_acts import is_handover, is_refusal
+from simulator.counting.evidence import best_agreement
+from simulator.counting.reading import expected, known_answers
+from simulator.types import Case, Conversation, Ended, Score, Turn
+
+# From this agreement with a reference on (0..1) everything is answered.
+ANSWERED = 0.55
+# Of what the turn judge gives (1..5): nothing left out, and nothing wrong.
+COMPLETE, CORRECT = 5, 4
+# An answer that is worth this much (0..1) was of use, whoever thinks otherwise.
+USEFUL = 0.8
+# After a complete answer one more turn is thanks or a last doubt.
+TOLERATED = 1
+
+Scores = Mapping[tuple[str, int], Mapping[str, Score]]
+
+
+def is_scripted(talk: Conversation, settings: Mapping[str, object]) -> bool:
+    """Whether the customer's lines were given beforehand: then nobody is at fault for them."""
+    return bool(talk.case.script or settings.get("script") or settings.get("replay"))
+
+
+def gives_nothing(turn: Turn, case: Case) -> bool:
+    """Whether the desk answered nothing: a failure or a refusal. Passing on to a person is something."""
+    text = turn.answer.text
+    if turn.answer.error is not None or not text.strip():
+        return True
+    return is_refusal(text, case.language) and not is_handover(text, case.language)
+
+
+def answered_by(talk: Conversation, scores: Scores) -> int | None:
+    """The turn by which everything was answered: by agreement with a reference, or by the turn judge.
+
+    None when nothing was, as with complaints, which only a person settles, and unanswerable questions.
+    """
+    case, heard = talk.case, list[str]()
+    known = [text for text in known_answers(case) if not is_refusal(text, case.language)]
+    if expected(case) != "answer":
+        return None
+    for turn in talk.turns:
+        if gives_nothing(turn, case) or is_handover(turn.answer.text, case.language):
+            continue
+        heard.append(turn.answer.text)
+        if known and best_agreement("\n".join(heard), known, case.language).score >= ANSWERED:
+            return turn.index
+        if _is_complete(scores.get((talk.id, turn.index), {}).get("turn")):
+            return turn.index
+    return None
+
+
+def left_early(talk: Conversation, scores: Scores) -> bool:
+    """Whether the customer left satisfied after a refusal or no answer, with nothing answered before."""
+    if talk.ended is not Ended.SATISFIED or not talk.turns or not gives_nothing(talk.turns[-1], talk.case):
+        return False
+    return answered_by(talk, scores) is None
+
+
+def left_late(talk: Conversation, scores: Scores) -> bool | None:
+    """Whether the customer stayed over a turn after everything was answered; None where nobody can tell."""
+    done = answered_by(talk, scores)
+    if done is None or talk.ended in (None, Ended.RAG_FAILED, Ended.USER_FAILED, *_CUT_OFF):
+        return None
+    surplus = len(talk.turns) - done
+    if talk.ended is Ended.TURN_LIMIT and surplus < TOLERATED:
+        return None
+    return surplus > TOLERATED or (talk.ended is Ended.TURN_LIMIT and surplus == TOLERATED)
+
+
+def gave_up_early(talk: Conversation, scores: Scores, patience: int, turns: int) -> bool:
+    """Whether the customer gave up more than one useless answer before their `patience` ended.
+
+    Giving up when no turn was left of `turns` is none of it; an answer that nobody graded may have been
+    useless.
+    """
+    if talk.ended is not Ended.GAVE_UP or len(talk.turns) >= turns:
+        return False
+    useless = 0
+    for turn in reversed(talk.turns):
+        if _was_useful(turn, talk, scores):
+            break
+        useless += 1
+    return useless < min(patience - 1, len(talk.turns))
+
+
+_CUT_OFF = (Ended.BUDGET, Ended.INTERRUPTED)
+
+
+def _was_useful(turn: Turn, talk: Conversation, scores: Scores) -> bool:
+    verdict = scores.get((talk.id, turn.index), {}).get("turn")
+    if gives_nothing(turn, talk.case) or verdict is None or not _is_read(verdict):
+        return False
+    earlier = {each.answer.text for each in talk.turns if each.index < turn.index}
+    return (verdict.value or 0) >= USEFUL and turn.answer.text not in earlier
+
+
+def _is_complete(verdict: Score | None) -> bool:
+    """Whether the turn judge found nothing left out and hardly anything wrong."""
+    if verdict is None or not _is_read(verdict):
+        return False
+    complete, correct = verdict.detail.get("completeness"), verdict.detail.get("correctness", CORRECT)
+    if not isinstance(complete, int | float) or not isinstance(correct, int | float):
+        return False
+    return complete >= COMPLETE and correct >= CORRECT
+
+
+def _is_read(verdict: Score) -> bool:
+    """Whether a model graded; a stand-in's count cannot tell whether anything was left out."""
+    return verdict.state == "scored" and not verdict.by_rule and not verdict.rubric.startswith("lexical-")

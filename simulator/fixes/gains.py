@@ -1,0 +1,62 @@
+"""What mending a turn would bring the run's score.
+
+A run's score is the mean over its conversations, and a conversation's the mean over its graded turns. A
+mended turn is taken to be graded as the turns of this run that are not red are graded on average, by the
+judge that decides the score; where the bot should have refused, with the full mark: such an answer is right
+or wrong, and nothing in between. Every turn's gain is its own share of the score, and every turn belongs to
+one fix: gains add up, and together they never exceed 1 - score.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from math import fsum
+
+from simulator.analysis.figures import Summary
+from simulator.blame.cause import Cause
+from simulator.types import Results
+
+# Four of five: the lowest grade that is usually not red. Taken where every turn of a run is.
+ACCEPTABLE = 0.8
+FULL: frozenset[Cause] = frozenset({"should_refuse"})
+
+Key = tuple[str, int]
+
+
+class Gains:
+    """The gain of each turn, looked up once for a run."""
+
+    def __init__(self, results: Results, summary: Summary) -> None:
+        """Only what stands behind the summary's score counts."""
+        red = {(turn.conversation, turn.turn) for turn in summary.reddest}
+        self._values = _values(results, summary, red)
+        self._graded = Counter(conversation for conversation, _ in self._values)
+        self.goal = _goal(self._values, red)
+
+    def of(self, key: Key, cause: Cause) -> float:
+        """How much the run's score (0..1) gains when this turn is mended; 0 for one without a grade."""
+        value = self._values.get(key)
+        if value is None:
+            return 0.0
+        missing = (1.0 if cause in FULL else self.goal) - value
+        return max(0.0, missing) / (self._graded[key[0]] * len(self._graded))
+
+
+def _values(results: Results, summary: Summary, red: Collection[Key]) -> dict[Key, float]:
+    """What the deciding judge gave the turns that count."""
+    spoken = {(talk.id, turn.index) for talk in results.conversations for turn in talk.turns}
+    customers = summary.simulator.customers
+    left_out = set(customers.spoilt) - set(red) if customers.handling == "exclude" else set()
+    counted = spoken - left_out
+    return {
+        key: score.value
+        for score in results.scores
+        if score.judge == summary.primary
+        and score.value is not None
+        and (key := (score.conversation, score.turn)) in counted
+        and score.conversation in summary.conversation_scores
+    }
+
+
+def _goal(values: Mapping[Key, float], red: Collection[Key]) -> float:
+    good = [value for key, value in values.items() if key not in red]
+    return fsum(good) / len(good) if good else ACCEPTABLE

@@ -1,0 +1,55 @@
+"""Made questions into the team's worksheet of test questions, where they wait for approval."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from simulator.making.near import NearDuplicates
+from simulator.types import Case, Language
+
+QUESTIONS = "questions"
+
+
+class Proposed(NamedTuple):
+    """Where they stand, how many were added, and how many were like one that is there."""
+
+    url: str
+    added: int
+    near: int
+    notes: tuple[str, ...] = ()
+
+
+def check(sheet: str | None, worksheet: str | None) -> None:
+    """Raises InputError where the sheet is not named, or nobody may write to it: before anything is paid."""
+    from simulator.errors import InputError
+    from simulator.reports.sheets import account, target
+
+    if not sheet:
+        msg = "--to sheets: which? Give --sheet KEY or its address."
+        raise InputError(msg)
+    target(sheet, worksheet or "")
+    account()
+
+
+def propose(cases: Sequence[Case], sheet: str, worksheet: str, language: Language) -> Proposed:
+    """Adds rows for what is not there yet; rows that are there, people's and ours, stay as they are."""
+    from simulator.reports.sheet_questions import proposals_sheet
+    from simulator.reports.sheets import pull, push, target
+
+    at = target(sheet, worksheet)
+    rows = pull(at, (QUESTIONS,)).rows.get(QUESTIONS, ())
+    known = NearDuplicates()
+    keys = {row.key for row in rows}
+    for row in rows:
+        said = [row.cells.get("history", ""), row.cells.get("question", "")]
+        about = tuple(filter(None, map(str.strip, row.cells.get("gold", "").split("|"))))
+        known.add("\n".join(filter(None, said)), row.key, about)
+    fresh = [case for case in cases if case.id not in keys]
+    unlike = [case for case in fresh if known.add(_said(case, language), case.id, case.passages) is None]
+    pushed = push((proposals_sheet(unlike, language),), at, language=language)
+    return Proposed(pushed.url, pushed.rows, len(fresh) - len(unlike), pushed.notes)
+
+
+def _said(case: Case, language: Language) -> str:
+    from simulator.reports.sheet_questions import history_lines
+
+    return "\n".join(filter(None, [history_lines(case.history, language), case.question]))

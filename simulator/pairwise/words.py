@@ -1,0 +1,7 @@
+"""What `compare` says, in words.toml, Japanese and English side by side."""
+
+from pathlib import Path
+
+from simulator.prompts import Texts
+
+WORDS = Texts(Path(__file__).with_name("words.toml"))

@@ -1,0 +1,214 @@
+"""What is said of two runs, as sentences and figures that terminal, Markdown and page share."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from simulator.changes.comparability import Caution
+from simulator.changes.compared import Changes
+from simulator.changes.differences import FEWEST_CASES, FEWEST_PAIRS, Difference
+from simulator.changes.replays import replay_of
+from simulator.prompts import Texts
+from simulator.reports.notes import points
+from simulator.reports.words import Words
+from simulator.types import Language, Run
+
+TEXTS = Texts(Path(__file__).with_name("changes.toml"))
+
+
+class Said(NamedTuple):
+    """One sentence; `tone` is alarm, good, or empty."""
+
+    text: str
+    tone: str = ""
+
+
+class Telling:
+    """The sentences about two runs in one language, which is that of `words`."""
+
+    def __init__(self, changes: Changes, words: Words) -> None:
+        """`words` know the names of judges and personas."""
+        self.changes, self.words = changes, words
+
+    def say(self, key: str, /, **values: object) -> str:
+        """A text of changes.toml."""
+        shown = {name: f"{v:,}" if isinstance(v, int) else str(v) for name, v in values.items()}
+        return TEXTS(self.words.language, key, **shown)
+
+    def headline(self) -> Said:
+        """Did it get better? In one or two sentences."""
+        row, changes = self.changes.score, self.changes
+        fallen = [d.judge for d in changes.judges if d.verdict == "worse" and d.judge != changes.primary]
+        if changes.verdict == "not_comparable" or row is None:
+            return Said(self.say("verdict_not_comparable"), "alarm")
+        key = "equal" if _equal(row) else changes.verdict
+        told = {
+            "was": points(row.before), "now": points(row.after), "by": signed(row.difference),
+            "larger": reach(row.larger), "pairs": row.pairs, "cases": row.cases, **ends(row.interval),
+        }  # fmt: skip
+        tone = {"better": "good", "worse": "alarm"}.get(changes.verdict, "")
+        verdict = self.say(f"verdict_{key}", **told)
+        if not fallen:
+            return Said(verdict, tone)
+        return Said(f"{verdict} {self.say('but_worse', judges=self.judges(fallen))}", "alarm")
+
+    def below(self) -> Iterator[Said]:
+        """What follows the headline: what it would take, what must not have broken, what was compared."""
+        changes, row = self.changes, self.changes.score
+        if changes.verdict == "not_comparable":
+            yield Said(self.say("grade_again", run=changes.before.run, judges=changes.primary))
+        if changes.verdict == "not_enough":
+            yield Said(self.say("few", cases=FEWEST_CASES, pairs=FEWEST_PAIRS))
+        if row and row.more and changes.verdict in ("not_enough", "no_difference"):
+            yield Said(self.say("more", n=row.more))
+        yield from self._guarded()
+        yield from self._lines()
+        if changes.changed:
+            yield Said(self.say("changed", what=self.say("comma").join(self._changed())))
+
+    def _guarded(self) -> Iterator[Said]:
+        for fallen in self.changes.broken:
+            yield Said(self.say("broken", question=fallen.question, case=fallen.case), "alarm")
+            if fallen.why:
+                yield Said(self.say("broken_why", why=fallen.why))
+        checked = self.changes.guarded - len(self.changes.unchecked)
+        if checked and not self.changes.broken:
+            yield Said(self.say("guarded_fine", n=checked), "good")
+        if self.changes.unchecked:
+            cases = self.say("comma").join(self.changes.unchecked)
+            yield Said(self.say("unchecked", cases=cases), "alarm")
+
+    def _lines(self) -> Iterator[Said]:
+        changes = self.changes
+        if changes.after.replay_of:
+            yield Said(self.say("replay", run=changes.after.replay_of))
+        if changes.replayed or changes.same_lines == changes.lines:
+            yield Said(self.say("lines", same=changes.same_lines, lines=changes.lines))
+        else:
+            reds = changes.reds
+            turns = reds.turned_red + reds.turned_green + reds.still_red + reds.still_green
+            yield Said(self.say("lines_free", turns=turns))
+
+    def _changed(self) -> Iterator[str]:
+        none = self.say("nothing_set")
+        for each in self.changes.changed:
+            sides = {"before": each.before or none, "after": each.after or none}
+            yield self.say("changed_one", name=each.name, **sides)
+
+    def cautions(self) -> list[Said]:
+        """What makes the two hard to compare."""
+        return [Said(self._caution(each), "alarm") for each in self.changes.cautions]
+
+    def _caution(self, each: Caution) -> str:
+        group = {"rubrics": "judge", "models": "role"}.get(each.kind, "")
+        names = [self.words.name(group, name) if group else name for name in each.names]
+        told = {"names": self.say("comma").join(names), "before": each.before, "after": each.after}
+        return self.say(f"caution_{each.kind}", **told)
+
+    def colours(self) -> list[str]:
+        """How many turns turned, and whether more cases did so one way than the other."""
+        reds = self.changes.reds
+        told = {"red": reds.turned_red, "green": reds.turned_green, "still": reds.still_red}
+        turns = sum((*told.values(), reds.still_green))
+        cases = {"worse": reds.cases_worse, "better": reds.cases_better, "p": chance(reds.p)}
+        return [self.say("reds", turns=turns, **told), self.say("reds_p", **cases)]
+
+    def columns(self) -> list[str]:
+        """The titles of the table of judges."""
+        return [
+            self.say(key) for key in ("judge", "before", "now", "difference", "interval", "p", "n", "says")
+        ]
+
+    def rows(self) -> list[list[str]]:
+        """The table of judges, a row each."""
+        return [self._row(each) for each in self.changes.judges]
+
+    def _row(self, row: Difference) -> list[str]:
+        verdict = self.say(
+            f"short_{'equal' if _equal(row) else row.verdict}",
+            **({"larger": reach(row.larger)} if row.verdict == "no_difference" and not _equal(row) else {}),
+        )
+        figures = [points(row.before), points(row.after), signed(row.difference), between(row.interval)]
+        name = self.words.name("judge", row.judge)
+        return [name, *figures, chance(row.p_holm), f"{row.pairs:,}", verdict]
+
+    def part_columns(self, kind: str) -> list[str]:
+        """The titles of the table of personas (`part_persona`) or tags (`part_tag`)."""
+        return [self.say(key) for key in (kind, "n", "difference", "interval", "part_red", "part_green")]
+
+    def part_rows(self, kind: str) -> list[list[str]]:
+        """Personas, or tags."""
+        changes = self.changes
+        parts = changes.personas if kind == "part_persona" else changes.tags
+        return [
+            [
+                self.words.name("persona", part.name) if kind == "part_persona" else part.name,
+                f"{part.pairs:,}", signed(part.difference), between(part.interval),
+                f"{part.turned_red:,}", f"{part.turned_green:,}",
+            ]
+            for part in parts
+        ]  # fmt: skip
+
+    def beside(self) -> list[str]:
+        """The replay and the free run of the new version, one line each; empty without both."""
+        other = self.changes.beside
+        if other is None:
+            return []
+        rows = [
+            (not other.replay, self.changes.score, self.changes.after.run),
+            (other.replay, other.difference, other.run),
+        ]
+        return [self._beside(*row) for row in sorted(rows, key=lambda row: not row[0])]
+
+    def _beside(self, replay: bool, row: Difference | None, run: str) -> str:
+        told = {"kind": self.say("beside_replay" if replay else "beside_free"), "run": run}
+        if row is None or row.verdict == "not_comparable":
+            return self.say("beside_none", **told)
+        told |= {"was": points(row.before), "now": points(row.after), "by": signed(row.difference)}
+        if row.interval is None:
+            return self.say("beside_few", **told)
+        return self.say("beside_line", **told, **ends(row.interval))
+
+    def judges(self, names: Sequence[str]) -> str:
+        """Judges as people call them."""
+        return self.say("comma").join(self.words.name("judge", name) for name in names)
+
+
+def replay_note(run: Run, language: Language) -> str:
+    """That a run replays another one; empty for a run of its own."""
+    origin = replay_of(run)
+    return TEXTS(language, "replay_note", run=origin) if origin else ""
+
+
+def signed(value: float | None) -> str:
+    """A difference (0..1) on the scale to 100 with its sign: '+9.2', '−3', '±0'."""
+    if value is None:
+        return "–"
+    text = f"{100 * value:+.1f}".removesuffix(".0")
+    return "±0" if not text.strip("+-0.") else text.replace("-", "−")
+
+
+def between(interval: tuple[float, float] | None) -> str:
+    """An interval of a difference: '−1.2 … +4'."""
+    return " … ".join(map(signed, interval)) if interval else "–"
+
+
+def ends(interval: tuple[float, float] | None) -> dict[str, str]:
+    """Both ends of an interval, as variables of a text."""
+    low, high = map(signed, interval) if interval else ("–", "–")
+    return {"low": low, "high": high}
+
+
+def reach(larger: float | None) -> str:
+    """The largest difference that is possible, without a sign."""
+    return signed(larger).lstrip("+±") if larger is not None else "–"
+
+
+def chance(p: float | None) -> str:
+    """A p as people read it."""
+    return "–" if p is None else "<0.001" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
+
+
+def _equal(row: Difference) -> bool:
+    """Whether nothing differs at all."""
+    return row.verdict == "no_difference" and not row.larger

@@ -1,0 +1,80 @@
+"""What to mend, line by line for a terminal; the painter of the summary prints them."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from simulator.fixes.fix import Fix, Improvements
+from simulator.reports.fix_words import (
+    FIXES,
+    cause_text,
+    counts_text,
+    gain_text,
+    how_text,
+    lead_text,
+    told,
+    where_text,
+)
+from simulator.reports.words import Words
+
+# In the summary of a run, and in the list of its own.
+SHOWN, LISTED = 3, 10
+_INDENT = 4
+
+
+class Item(NamedTuple):
+    """A paragraph behind its marker; `loud` ones stand out, `soft` ones stand back."""
+
+    text: str
+    marker: str = ""
+    indent: int = _INDENT
+    loud: bool = False
+    soft: bool = False
+
+
+def summary_items(found: Improvements, run: str, words: Words) -> Iterator[Item]:
+    """The best fixes with an example each, and where the others are."""
+    for fix in found.fixes[:SHOWN]:
+        yield from _fix(fix, words, brief=True)
+    left = len(found.fixes) - SHOWN
+    spoilt = sum(len(fix.turns) for fix in found.customer)
+    language = words.language
+    more = [FIXES(language, "more", n=f"{left:,}")] if left > 0 else []
+    more += [FIXES(language, "customer_line", turns=f"{spoilt:,}")] if spoilt else []
+    line = [*more, FIXES(language, "more_command", run=run)]
+    yield Item("  ".join(line), "-", 2, soft=True)
+
+
+def all_items(found: Improvements, words: Words, top: int) -> Iterator[Item]:
+    """Every fix, at most `top` of them, with its examples; then what the simulated customer spoilt."""
+    language = words.language
+    if lead := lead_text(found):
+        yield Item(lead, indent=0)
+        yield Item(how_text(found), indent=0, soft=True)
+    for fix in found.fixes[:top]:
+        yield Item("")
+        yield from _fix(fix, words)
+    if not found.fixes:
+        yield Item(FIXES(language, "none_of_the_bot" if found.customer else "none"), indent=0)
+    if (left := len(found.fixes) - top) > 0:
+        yield Item("")
+        yield Item(FIXES(language, "more", n=f"{left:,}"), indent=0, soft=True)
+    if found.customer:
+        yield Item("")
+        yield Item(FIXES(language, "customer_title"), indent=0, loud=True)
+    for fix in found.customer:
+        yield from _fix(fix, words)
+
+
+def _fix(fix: Fix, words: Words, *, brief: bool = False) -> Iterator[Item]:
+    """What to do, what it brings and for whom; one example whole, and unless `brief` where others are."""
+    language = words.language
+    yield Item(fix.what, f"{fix.rank}." if fix.rank else "-", loud=True)
+    brings = (gain_text(fix, language),) if fix.rank else ()
+    cause = cause_text(fix.cause, fix.sure, language)
+    yield Item("   ".join([*brings, cause, counts_text(fix, language)]))
+    first, *others = fix.examples
+    yield Item(where_text(first, words), soft=True)
+    for name, text in told(first, words, brief=brief):
+        yield Item(f"{name}: {text}", indent=_INDENT + 2)
+    for each in () if brief else others:
+        yield Item(f"{where_text(each, words)}: {each.question}", soft=True)

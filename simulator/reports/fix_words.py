@@ -1,0 +1,65 @@
+"""What a fix comes to, in the words that every report uses."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from simulator.blame.cause import Cause
+from simulator.fixes.fix import Example, Fix, Improvements
+from simulator.fixes.wording import cause_name, certainty
+from simulator.prompts import Texts
+from simulator.reports.notes import points
+from simulator.reports.words import Words
+from simulator.types import Language
+
+FIXES = Texts(Path(__file__).with_name("fixes.toml"))
+
+
+def gain_text(fix: Fix, language: Language) -> str:
+    """'+4.2 点': what the run's score of a hundred would gain."""
+    return FIXES(language, "gain", gain=f"{100 * fix.gain:.1f}")
+
+
+def counts_text(fix: Fix, language: Language) -> str:
+    """How many turns, kinds of customer and questions a fix concerns."""
+    return FIXES(
+        language,
+        "counts",
+        turns=f"{len(fix.turns):,}",
+        personas=f"{len(fix.personas):,}",
+        cases=f"{len(fix.cases):,}",
+    )
+
+
+def cause_text(cause: Cause, sure: bool, language: Language) -> str:
+    """'検索漏れ（推定）': the cause, and whether it is certain."""
+    return FIXES(language, "cause", name=cause_name(cause, language), how=certainty(sure, language))
+
+
+def lead_text(found: Improvements) -> str:
+    """What the score would be with everything mended; empty where nothing would change it."""
+    if found.mended is None or points(found.mended) == points(found.score):
+        return ""
+    return FIXES(found.language, "lead", score=points(found.score), mended=points(found.mended))
+
+
+def how_text(found: Improvements) -> str:
+    """How gains are reckoned."""
+    return FIXES(found.language, "how", goal=points(found.goal))
+
+
+def where_text(each: Example, words: Words) -> str:
+    """Who asked which question, and in which turn it went wrong."""
+    return f"{words.name('persona', each.persona)} · {each.case} · {words('turn_n', n=each.turn)}"
+
+
+def told(each: Example, words: Words, *, brief: bool = False) -> Iterator[tuple[str, str]]:
+    """An example as named lines: what was said, the judge's reason; unless `brief`, what else is known."""
+    silent = words("no_answer", kind=words.name("failure", each.failure)) if each.failure else ""
+    yield words("user"), each.question
+    yield words("desk"), silent or each.answer
+    language = words.language
+    judged = "" if each.failure else each.reason
+    known = [] if brief else [("why", each.evidence), ("reference", each.reference)]
+    for key, text in (("judged", judged), *known):
+        if text.strip():
+            yield FIXES(language, key), text

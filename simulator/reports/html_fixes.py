@@ -1,0 +1,79 @@
+"""What to mend, as cards at the top of the page."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from simulator.analysis.summary import excerpt
+from simulator.fixes.fix import Example, Fix, Improvements
+from simulator.fixes.wording import cause_name, certainty
+from simulator.reports.fix_words import FIXES, counts_text, gain_text, how_text, lead_text
+from simulator.reports.words import Words
+
+# These are shown whole, these folded; the rest is counted.
+SHOWN, FOLDED = 3, 12
+_BAR = 100
+# Of a question, a little more than fits on a line of a card.
+_LINK = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A fix as the page shows it; `bar` is its gain out of a hundred of the best one's."""
+
+    fix: Fix
+    first: str
+    cause: str
+    sure: str
+    counts: str
+    gain: str
+    bar: float
+    links: tuple[tuple[str, str], ...]
+    said: str
+
+
+def cards(found: Improvements, anchors: Mapping[tuple[str, int], str], words: Words) -> dict[str, Any]:
+    """Everything that the page's block of fixes is made of."""
+    best = max((fix.gain for fix in found.fixes), default=0.0)
+    made = [_card(fix, best, anchors, words) for fix in found.fixes[: SHOWN + FOLDED]]
+    left = len(found.fixes) - len(made)
+    spoilt = sum(len(fix.turns) for fix in found.customer)
+    language = words.language
+    return {
+        "cards": made[:SHOWN],
+        "folded": made[SHOWN:],
+        "more": FIXES(language, "more", n=f"{len(found.fixes) - SHOWN:,}") if made[SHOWN:] else "",
+        "left": FIXES(language, "more", n=f"{left:,}") if left else "",
+        "lead": lead_text(found),
+        "how": how_text(found) if best else "",
+        "customer": FIXES(language, "customer_line", turns=f"{spoilt:,}") if spoilt else "",
+        "title": FIXES(language, "title"),
+    }
+
+
+def _card(fix: Fix, best: float, anchors: Mapping[tuple[str, int], str], words: Words) -> Card:
+    language = words.language
+    there = [each for each in fix.examples if _key(each) in anchors]
+    links = tuple((anchors[_key(each)], _where(each, words)) for each in there)
+    first = fix.examples[0]
+    silent = words("no_answer", kind=words.name("failure", first.failure)) if first.failure else ""
+    return Card(
+        fix=fix,
+        first=links[0][0] if links else "",
+        cause=cause_name(fix.cause, language),
+        sure=certainty(fix.sure, language),
+        counts=counts_text(fix, language),
+        gain=gain_text(fix, language),
+        bar=round(_BAR * fix.gain / best, 1) if best else 0.0,
+        links=links,
+        said=silent or first.reason,
+    )
+
+
+def _key(each: Example) -> tuple[str, int]:
+    return each.conversation, each.turn
+
+
+def _where(each: Example, words: Words) -> str:
+    """Who asked what: a link that says where it leads."""
+    return f"{words.name('persona', each.persona)}: {excerpt(each.question, _LINK)}"

@@ -1,0 +1,96 @@
+"""The history of runs as one page: the score by run with its interval, and every run in a table."""
+
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from simulator.changes.past import PastRun
+from simulator.reports import html_page
+from simulator.reports.history_words import Told, date
+from simulator.reports.notes import points
+
+WIDTH, HEIGHT = 720, 240
+# What this page has beyond a run's report.
+_STYLE = (
+    ".chart.past { max-width: none; } .reach { stroke: var(--accent); stroke-width: 9; opacity: .25; }"
+    " .judged td:last-child { white-space: normal; }"
+)
+_LEFT, _RIGHT, _TOP, _BOTTOM = 44, 20, 20, 34
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """One run: where it stands, up to where its interval reaches, and its label."""
+
+    x: float
+    y: float
+    low: float
+    high: float
+    text: str
+    date: str
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """The line of the scores, with a text alternative."""
+
+    width: int
+    height: int
+    left: int
+    dots: list[Dot]
+    path: str
+    ticks: list[tuple[float, str]]
+    told: str
+
+
+def page(told: Told) -> str:
+    """The whole page as one string of HTML; it needs no network and runs no script."""
+    style = f"{html_page.part('report.css')}\n{_STYLE}"
+    # The policy names a script, too: there is none on this page.
+    return html_page.template("history.html.j2").render(
+        told=told,
+        say=told.say,
+        language=told.language,
+        sentences=list(told.sentences()),
+        picture=_picture(told),
+        columns=told.columns(),
+        rows=told.rows(),
+        style=Markup(style),  # noqa: S704 - ours
+        policy=html_page.policy(style, ""),
+    )
+
+
+def _picture(told: Told) -> Picture | None:
+    """None where fewer than two runs can be followed."""
+    runs = told.followed()
+    if len(runs) < 2:
+        return None
+    dots = [_dot(place, len(runs), run) for place, run in enumerate(runs)]
+    points_told = [told.say("chart_point", date=dot.date, score=dot.text) for dot in dots]
+    return Picture(
+        width=WIDTH,
+        height=HEIGHT,
+        left=_LEFT,
+        dots=dots,
+        path="M" + "L".join(f"{dot.x} {dot.y}" for dot in dots),
+        ticks=[(_y(mark), points(mark)) for mark in (0, 0.25, 0.5, 0.75, 1)],
+        told=told.say("chart_told", told=told.say("comma").join(points_told)),
+    )
+
+
+def _dot(place: int, runs: int, run: PastRun) -> Dot:
+    score = run.score or 0.0
+    low, high = run.interval or (score, score)
+    return Dot(
+        x=round(_LEFT + 16 + place * (WIDTH - _LEFT - _RIGHT - 32) / max(1, runs - 1), 1),
+        y=_y(score),
+        low=_y(low),
+        high=_y(high),
+        text=points(score),
+        date=date(run),
+    )
+
+
+def _y(value: float) -> float:
+    """Pixels from the top."""
+    return round(HEIGHT - _BOTTOM - value * (HEIGHT - _TOP - _BOTTOM), 1)

@@ -1,0 +1,97 @@
+"""Two runs for tests of comparisons: who asked what, and what it was graded, turn by turn."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from simulator import find
+from simulator.analysis.summary import summarise
+from simulator.changes.pairs import Side
+from simulator.settings import Settings
+from simulator.store import RunFile
+from simulator.types import Answer, Case, Conversation, Ended, RedRules, Results, Run, Score, Turn, Utterance
+
+Key = tuple[str, str, int]
+Grades = Mapping[Key, Sequence[float]]
+START = datetime(2026, 11, 21, 9, tzinfo=UTC)
+
+
+def grades_of(values: Mapping[str, float] | Sequence[float], persona: str = "calm") -> dict[Key, list[float]]:
+    """One turn each: by case, or case-0, case-1, ... in order."""
+    named = values if isinstance(values, Mapping) else {f"case-{i}": v for i, v in enumerate(values)}
+    return {(case, persona, 1): [value] for case, value in named.items()}
+
+
+def a_result(
+    grades: Grades,
+    run: str = "before",
+    *,
+    days: int = 0,
+    judges: Sequence[str] = ("turn",),
+    rubric: str = "r1",
+    tags: Mapping[str, tuple[str, ...]] | None = None,
+    lines: str = "質問",
+    **settings: Any,
+) -> Results:
+    """A finished run with these grades (0..1), the same by every judge."""
+    talks = [_talk(key, values, (tags or {}).get(key[0], ()), lines) for key, values in grades.items()]
+    scores = [
+        Score(
+            judge=judge, conversation=talk.id, turn=index, state="scored", value=value, raw=5 * value,
+            rubric=f"{judge}-{rubric}", reason=f"{run} {value:g}",
+        )
+        for talk, values in zip(talks, grades.values(), strict=True)
+        for index, value in enumerate(values, 1)
+        for judge in judges
+    ]  # fmt: skip
+    whole = Settings(**({"judges": judges, "offline": True} | settings)).of_the_run()
+    about = Run(
+        id=run, created=START + timedelta(days=days), settings=whole, status="finished",
+        models={"user": "m", "judge": "m"}, prompts={"user:calm": "p"},
+    )  # fmt: skip
+    return Results(run=about, planned=len(talks), conversations=tuple(talks), scores=tuple(scores))
+
+
+def _talk(key: Key, values: Sequence[float], tags: tuple[str, ...], lines: str) -> Conversation:
+    case, persona, repeat = key
+    asked = Case(id=case, question=f"{case}ですか", language="ja", tags=tags)
+    turns = tuple(
+        Turn(
+            index=i,
+            user=asked.question if i == 1 else f"{lines}{i}",
+            answer=Answer(text=f"{case}は{v:g}です"),
+        )
+        for i, v in enumerate(values, 1)
+    )
+    return Conversation(
+        id=f"{persona}/{case}#{repeat}", case=asked, persona=persona, repeat=repeat, turns=turns,
+        ended=Ended.TURN_LIMIT,
+    )  # fmt: skip
+
+
+def a_side(grades: Grades, run: str = "before", **more: Any) -> Side:
+    """The run with its figures."""
+    return side_of(a_result(grades, run, **more))
+
+
+def side_of(results: Results) -> Side:
+    """Figures by the usual rules, in the order in which the judges graded."""
+    judges = tuple(dict.fromkeys(score.judge for score in results.scores))
+    return Side(results, summarise(results, rules=RedRules(), judges=judges, seed=42))
+
+
+def stored(results: Results, runs: Path = Path("runs")) -> Path:
+    """The run as a run file."""
+    unplayed = {"turns": (), "ended": None}
+    plan = [talk.model_copy(update=unplayed) for talk in results.conversations]
+    file = RunFile.create(runs / results.run.id, results.run, plan, [find.persona("calm")])
+    for talk in results.conversations:
+        for turn in talk.turns:
+            file.said(talk.id, turn.index, Utterance(text=turn.user, clean=turn.clean))
+            file.answered(talk.id, turn.index, turn.answer)
+        if talk.ended:
+            file.ended(talk.id, talk.ended, "", "")
+    file.graded(results.scores)
+    file.close()
+    return file.path

@@ -1,0 +1,121 @@
+"""The 2 x 2 tables: answerable and answered, handover required and handed over."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simulator.analysis.answerability import answerability, handovers, outcome
+from simulator.reports.answerable import facts, grids
+from simulator.types import Answer, Case, Conversation, Failure, Handover, Results, Turn
+from tests.rehearsed import rehearsed
+
+ANSWER = "月額4,180円です。"
+REFUSAL = "申し訳ございません。その件は資料では確認できませんでした。"
+ASKS = "どちらのプランをご利用でしょうか？"
+HANDS = "担当者におつなぎいたします。"
+
+
+def talk(*said: str, answerable: bool | None = True, handover: Handover = "optional") -> Conversation:
+    """A conversation in which the bot says this; an empty text is a failure."""
+    case = Case(id="one", question="月いくらですか", language="ja", answerable=answerable, handover=handover)
+    failed = Failure(kind="timeout", message="60 s")
+    turns = tuple(
+        Turn(index=n, user="月いくらですか", answer=Answer(text=text, error=None if text else failed))
+        for n, text in enumerate(said, 1)
+    )
+    return Conversation(id=f"angry/one#{hash(said)}", case=case, persona="angry", turns=turns)
+
+
+def run(*talks: Conversation) -> Results:
+    """A run of these conversations."""
+    return rehearsed().model_copy(update={"conversations": talks, "scores": ()})
+
+
+def test_each_conversation_has_one_place_by_its_first_turn() -> None:
+    """Answers, refusals, questions back and failures are told apart, for both kinds of cases."""
+    found = answerability(
+        run(
+            talk(ANSWER), talk(ANSWER, REFUSAL), talk(REFUSAL), talk(ASKS), talk(""),
+            talk(ANSWER, answerable=False), talk(REFUSAL, answerable=False), talk(ASKS, answerable=False),
+            talk(ANSWER, answerable=None), talk(),
+        )
+    )  # fmt: skip
+
+    assert (found.answered_answerable, found.refused_answerable, found.clarified_answerable) == (2, 1, 1)
+    assert (found.answered_unanswerable, found.refused_unanswerable) == (1, 1)
+    assert (found.clarified_unanswerable, found.not_answered, found.unmarked) == (1, 1, 1)
+    assert (found.marked, found.answered_correctly, found.refused_correctly) == (8, 2 / 3, 1 / 2)
+
+
+def test_a_refusal_that_is_given_up_is_not_held() -> None:
+    """A bot that declines first and invents an answer when pressed did not hold to it."""
+    firm, weak = talk(REFUSAL, REFUSAL, answerable=False), talk(REFUSAL, ANSWER, answerable=False)
+
+    assert answerability(run(firm, weak)).held == 1
+    assert answerability(run(firm, weak)).held_to_the_end == 1 / 2
+    assert answerability(run(talk(ANSWER, answerable=False))).held_to_the_end is None
+
+
+def test_handovers_count_in_any_turn() -> None:
+    """A required handover may come late, an unwanted one is one whenever it comes."""
+    found = handovers(
+        run(
+            talk(HANDS, handover="required"), talk(ANSWER, HANDS, handover="required"),
+            talk(ANSWER, handover="required"), talk(ANSWER, HANDS, handover="forbidden"),
+            talk(ANSWER, handover="forbidden"), talk(HANDS), talk("", handover="required"),
+        )
+    )  # fmt: skip
+
+    assert (found.handed_required, found.kept_required, found.late) == (2, 1, 1)
+    assert (found.handed_forbidden, found.kept_forbidden) == (1, 1)
+    assert (found.unmarked, found.not_answered, found.marked) == (1, 1, 6)
+    assert (found.handed_correctly, found.kept_correctly) == (2 / 3, 1 / 2)
+
+
+def test_rates_have_wilson_intervals() -> None:
+    """One of ten is 10 %, and the interval is Wilson's: 1.8 to 40.4 %."""
+    ten = [talk(ANSWER, answerable=False)] * 9 + [talk(REFUSAL, answerable=False)]
+    shown = answerability(run(*ten)).as_json()
+
+    assert shown["refused_correctly"] == {"rate": 0.1, "interval": [0.0179, 0.4042]}
+    assert shown["answered_correctly"] == {"rate": None, "interval": None}
+
+
+def test_reports_show_only_what_is_marked() -> None:
+    """Nothing is shown of an unmarked run; the tables of a marked one exist in both languages."""
+    marked = run(talk(REFUSAL, answerable=False), talk(HANDS, handover="required"))
+
+    assert grids(run(talk(ANSWER, answerable=None)), "ja") == []
+    assert [row.counts for row in grids(marked, "ja")[0].rows] == [("0", "1", "0"), ("0", "1", "0")]
+    assert [row.counts for row in grids(marked, "en")[1].rows] == [("1", "0"), ("0", "0")]
+    assert dict(facts(marked, "ja"))["回答と断り"].endswith("答えられない質問を断り 100%（1 / 1）")
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.lists(st.sampled_from((ANSWER, REFUSAL, ASKS, HANDS, "")), max_size=3),
+            st.sampled_from((True, False, None)),
+            st.sampled_from(("required", "forbidden", "optional")),
+        ),
+        max_size=12,
+    )
+)
+def test_every_begun_conversation_is_counted_once(
+    told: list[tuple[list[str], bool | None, Handover]],
+) -> None:
+    """Marked and unmarked ones add up to the conversations that have begun."""
+    talks = [talk(*said, answerable=answerable, handover=handover) for said, answerable, handover in told]
+    begun = sum(bool(said) for said, _, _ in told)
+    found, handed = answerability(run(*talks)), handovers(run(*talks))
+
+    assert found.marked + found.unmarked == handed.marked + handed.unmarked == begun
+    assert found.held <= found.refused_unanswerable
+    assert handed.late <= handed.handed_required
+
+
+@given(st.text())
+def test_any_text_has_an_outcome(text: str) -> None:
+    """Whatever a bot says is an answer, a refusal, a question back or a failure."""
+    turn = Turn(index=1, user="?", answer=Answer(text=text))
+
+    assert outcome(turn, "ja") in {"answered", "refused", "asked_back", "not_answered"}

@@ -1,0 +1,107 @@
+"""The bot is asked again in the article's own words; what came is noted in the run, and paid for once."""
+
+import asyncio
+from pathlib import Path
+
+from simulator.blame.asking import ask_again, found_anew, own_words, sought
+from simulator.blame.attribute import blames
+from simulator.blame.of_run import as_note, blames_of_run, found_before
+from simulator.commands.app import main
+from simulator.outcome import figures_of
+from simulator.settings import from_run
+from simulator.store import find_run, read_run
+from simulator.types import Answer, Passage, Query, Results
+from tests.rehearsed import rehearsed
+from tests.team import summary_of
+
+ROUTER = Passage(id="kb/router", text="# ルーターの設定\n\nルーターは、電源を入れると約3分で使えます。")
+OTHER = Passage(id="kb/other", text="# 請求\n\n請求書は毎月10日に発行します。")
+
+
+def missed() -> Results:
+    """The rehearsed run, in which every question was about るーたー and brought another article."""
+    results = rehearsed("ja")
+    case = {
+        "question": "るーたーはどうですか", "passages": ("kb/router",),
+        "answerable": True, "handover": "optional",
+        "references": (("ルーターは、電源を入れると約3分で使えます。",),),
+    }  # fmt: skip
+    talks = []
+    for talk in results.conversations:
+        turns = tuple(
+            turn.model_copy(
+                update={
+                    "user": case["question"],
+                    "answer": turn.answer.model_copy(update={"passages": (OTHER,)}),
+                }
+            )
+            for turn in talk.turns
+        )
+        talks.append(talk.model_copy(update={"case": talk.case.model_copy(update=case), "turns": turns}))
+    return results.model_copy(update={"conversations": tuple(talks)})
+
+
+def bot(query: Query) -> Answer:
+    """Finds the router's article by its katakana only."""
+    return Answer(text="はい。", passages=(ROUTER,) if "ルーター" in query.text else (OTHER,))
+
+
+def blind(query: Query) -> Answer:
+    """Does not show what it retrieved."""
+    return Answer(text=query.text, shows_passages=False)
+
+
+def test_the_article_is_asked_for_in_its_own_words() -> None:
+    """The title and the words that it uses most."""
+    assert own_words([ROUTER.text]).startswith("ルーターの設定")
+    assert own_words([]) == ""
+
+
+def test_a_spelling_is_told_from_a_broken_search() -> None:
+    """Found in the article's own words: a spelling, with its pair. Not even then: the search."""
+    results = missed()
+    summary, articles = summary_of(results), (ROUTER, OTHER)
+    again = asyncio.run(found_anew(bot, sought(results, summary, articles), 5))
+    never = {at: found.model_copy(update={"hit": False, "pair": None}) for at, found in again.items()}
+    named = [b for b in blames(results, summary, articles=articles, found=again) if b.cause == "spelling"]
+
+    assert named
+    assert {blame.pair for blame in named} == {("るーたー", "ルーター")}
+    assert all(blame.sure and "「ルーター」なら見つかります" in blame.evidence for blame in named)
+    broken = {b.cause for b in blames(results, summary, articles=articles, found=never)}
+    assert "retrieval" in broken
+    assert "spelling" not in broken
+
+
+def test_a_bot_that_shows_nothing_leaves_it_open() -> None:
+    """Nobody knows what it found, so a guess stays a guess."""
+    results = missed()
+    found = asyncio.run(found_anew(blind, sought(results, summary_of(results), (ROUTER, OTHER)), 5))
+
+    assert {each.hit for each in found.values()} == {None}
+
+
+def test_what_was_found_can_be_noted() -> None:
+    """Noted and read back, it is the same."""
+    results = missed()
+    found = asyncio.run(found_anew(bot, sought(results, summary_of(results), (ROUTER, OTHER)), 5))
+    noted = results.model_copy(update={"notes": {"asked_again": as_note(found)}})
+
+    assert found_before(noted) == found
+
+
+def test_a_run_is_asked_once(tmp_path: Path) -> None:
+    """The demo bot is asked about what it missed; a second time there is nothing left to ask."""
+    arguments = ["--offline", "--persona", "calm", "--turns", "1", "--limit", "24", "--runs", str(tmp_path)]
+    main([*arguments, "--judges", "turn", "--json"])
+    path = find_run("latest", tmp_path)
+    settings = from_run(read_run(path).run.settings)
+    first = asyncio.run(ask_again(path, settings))
+    results = read_run(path)
+    summary = figures_of(results, settings)
+    causes = blames_of_run(results, summary, settings)
+
+    assert first
+    assert found_before(results) == first == asyncio.run(ask_again(path, settings, limit=0))
+    assert len(causes) == len(summary.reddest)
+    assert all(blame.sure for blame in causes if blame.cause in {"spelling", "retrieval"})

@@ -1,0 +1,105 @@
+"""Causes of planted faults, and of every red turn whatever is known of it."""
+
+import asyncio
+from typing import get_args
+
+import pytest
+
+from benchmarks.blame import accuracy, judged, matrix
+from benchmarks.blame_plants import grounds, plants
+from simulator.blame.attribute import RULES, blames
+from simulator.blame.cause import Blame, Cause
+from simulator.blame.of_run import articles_of, found_before
+from simulator.blame.telling import TEXTS
+from simulator.prompts import check_languages, read_toml
+from simulator.settings import Settings
+from simulator.types import Passage
+from tests.rehearsed import hostile, rehearsed
+from tests.team import summary_of
+
+
+def test_planted_faults_are_found() -> None:
+    """Four plants of every cause and language: at least 85 % are named, and every cause at least once."""
+    with grounds() as both:
+        found = [each for ground in both for each in asyncio.run(judged(plants(ground, 4), ground.deleted))]
+    right = [each for each in found if each.plant.cause == each.blame.cause]
+
+    assert len(right) / len(found) >= 0.85
+    assert {each.plant.cause for each in right} == {*get_args(Cause)} - {"unclear"}
+    assert "accuracy" in accuracy(found)
+    assert matrix(found).count("\n") >= 11
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_every_red_turn_has_a_cause(language: str) -> None:
+    """One blame for each red turn, in the same order, with evidence."""
+    results = rehearsed(language)  # type: ignore[arg-type]
+    summary = summary_of(results)
+    found = blames(results, summary)
+
+    assert [(b.conversation, b.turn) for b in found] == [(r.conversation, r.turn) for r in summary.reddest]
+    assert all(blame.evidence.strip() for blame in found)
+    assert "$" not in "".join(blame.evidence for blame in found)
+
+
+def test_hostile_texts_have_causes_too() -> None:
+    """Whatever bots and customers say, a cause is found and nothing breaks."""
+    text = "]]>\0<script>alert(1)</script>$evidence{{x}}\u202e『"
+    results = hostile(text)
+    found = blames(results, summary_of(results), articles=(Passage(id=text, text=text),))
+
+    assert {blame.cause for blame in found} <= {*get_args(Cause)}
+    assert len(found) == len(summary_of(results).reddest)
+
+
+def test_without_the_knowledge_nothing_is_sure_about_it() -> None:
+    """Missing from the knowledge and not found cannot be told apart without --knowledge."""
+    results = rehearsed("ja")
+    talks = tuple(
+        talk.model_copy(update={"case": talk.case.model_copy(update={"passages": ("ja/99-nowhere",)})})
+        for talk in results.conversations
+    )
+    results = results.model_copy(update={"conversations": talks})
+    found = [b for b in blames(results, summary_of(results)) if b.cause in {"knowledge", "retrieval"}]
+
+    assert not any(blame.sure for blame in found)
+    assert all("--knowledge" in blame.evidence for blame in found)
+
+
+def test_the_evidence_exists_in_both_languages() -> None:
+    """Both languages have the same sentences with the same variables."""
+    tables = read_toml(TEXTS.path)
+    used = {
+        "title", "id", "text", "kind", "reason", "quote", "article", "need", "asked", "written", "strange",
+        "words", "earlier", "numbers", "right", "wrong",
+    }  # fmt: skip
+
+    assert tables["ja"].keys() == tables["en"].keys()
+    check_languages(TEXTS.path, tables, dict.fromkeys(tables["ja"].keys() - {"and"}, used))
+
+
+def test_the_last_rule_always_answers() -> None:
+    """No red turn is left without a cause: the last question is always answered."""
+    assert RULES[-1].__name__ == "_unclear"
+
+
+def test_the_demo_bot_brings_its_articles() -> None:
+    """The bundled bot's articles are known; another bot's only with --knowledge."""
+    assert any(passage.id == "ja/01-fibre-plans" for passage in articles_of(Settings()) or ())
+    assert articles_of(Settings(adapter="http")) is None
+    assert articles_of(Settings(set={"knowledge": "nowhere/at/all"})) is None
+
+
+def test_broken_notes_are_passed_over() -> None:
+    """A note that another version wrote never keeps a run from being shown."""
+    broken = {"asked_again": [{"conversation": "a"}, 3, {"conversation": "a", "turn": 1, "odd": 1}]}
+
+    assert found_before(rehearsed().model_copy(update={"notes": broken})) == {}
+    assert found_before(rehearsed().model_copy(update={"notes": {"asked_again": "x"}})) == {}
+
+
+def test_a_blame_is_a_value() -> None:
+    """Blames can be stored and read back."""
+    blame = Blame(conversation="a", turn=1, cause="spelling", evidence="x", pair=("るーたー", "ルーター"))
+
+    assert Blame.model_validate_json(blame.model_dump_json()) == blame

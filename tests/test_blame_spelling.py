@@ -1,0 +1,103 @@
+"""Pairs of spellings: by sound, by letters, with and without a dictionary."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simulator.blame.readings import folded, hiragana, reading, roman
+from simulator.blame.spelling import alike, pairs, strange, words
+
+NEEDS_DICTIONARY = pytest.mark.skipif(not reading("東京"), reason="the extra ja is not installed")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("スマホ", "すまほ"), ("ﾙｰﾀｰ", "ルーター"), ("サーバ", "サーバー"), ("ＷｉＦｉ", "Wi-Fi"),
+        ("e sim", "eSIM"),
+        ("two step", "Two-step"), ("引落", "引き落とし"),
+    ],
+)  # fmt: skip
+def test_variants_of_one_word_are_alike(one: str, other: str) -> None:
+    """Kana, width, long vowels, hyphens, spaces and okurigana make no other word."""
+    assert alike(one, other) >= 0.95
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("ルーター", "router"), ("わいふぁい", "Wi-Fi"), ("ログイン", "login"), ("キャンペーン", "campaign"),
+        ("fiber", "fibre"), ("違約金", "解約金"), ("cancelation", "cancellation"),
+    ],
+)  # fmt: skip
+def test_likely_variants_are_offered(one: str, other: str) -> None:
+    """Loan words, British and American spelling and near words are pairs with less certainty."""
+    assert 0.6 <= alike(one, other) < 1
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("アプリ", "料金"),
+        ("router", "rental"),
+        ("プラン", "router"),
+        ("解約", "契約"),
+        ("charge", "charges"),
+        ("E-101", "E-205"),
+    ],
+)
+def test_other_words_are_no_pair(one: str, other: str) -> None:
+    """Different words, forms of one word and codes are never offered."""
+    assert alike(one, other) < 0.6
+
+
+@NEEDS_DICTIONARY
+def test_kanji_have_a_reading_with_the_dictionary() -> None:
+    """東京, とうきょう and Tokyo are one name."""
+    assert alike("東京", "とうきょう") == alike("東京", "Tokyo") == alike("とうきょう", "Tokyo") == 1
+    assert [
+        (p.asked, p.written) for p in pairs("とうきょうのお店はありますか", ["東京の店舗は3つです。"])
+    ] == [("とうきょう", "東京")]
+
+
+def test_the_pair_is_named_within_a_sentence() -> None:
+    """The word as it was asked and as the article writes it, also where hiragana has no boundary."""
+    article = ["# ルーターの初期設定\n\nルーターの電源を入れ、Wi-Fiにつなぎます。"]
+
+    assert pairs("るーたーの設定を教えて", article)[0][:2] == ("るーたー", "ルーター")
+    assert pairs("わいふぁいがつながらない", article)[0][:2] == ("わいふぁい", "Wi-Fi")
+    assert pairs("wifi settings", ["Setting up your Wi-Fi router"])[0][:2] == ("wifi", "Wi-Fi")
+    assert pairs("ルーターの初期設定", article) == []
+
+
+def test_strange_words_are_those_the_article_lacks() -> None:
+    """Words that occur there, in whatever form, are not strange."""
+    assert strange("違約金の金額", ["解約金の金額は4,800円です。"]) == ["違約金"]
+    assert strange("is the charge refunded", ["We refund all charges."]) == []
+
+
+def test_long_vowels_and_glides_are_read() -> None:
+    """Hepburn with short vowels, as names are written abroad."""
+    assert [roman(word) for word in ("とうきょう", "シャンプー", "ファイル", "きっぷ")] == [
+        "tokyo", "shanpu", "fairu", "kippu",
+    ]  # fmt: skip
+
+
+@given(st.text(max_size=30), st.text(max_size=30))
+def test_any_two_words_have_a_likeness(one: str, other: str) -> None:
+    """A likeness is between 0 and 1, and the same from both sides for the same word."""
+    assert 0 <= alike(one, other) <= 1
+    assert alike(one, one) == 1
+    assert folded(hiragana(one)) == folded(one)
+
+
+@given(
+    st.text(alphabet="ルーターるたWiFi-設定を教えて router.", max_size=30),
+    st.text(alphabet="ルーターWi-Fi設定 router。", max_size=60),
+)
+def test_pairs_are_words_of_question_and_article(question: str, article: str) -> None:
+    """What is named is never made up, and never the same word twice."""
+    for pair in pairs(question, [article]):
+        assert pair.asked != pair.written
+        assert pair.asked.lower() in question.lower()
+    assert all(word in article for word in words(article))

@@ -1,0 +1,293 @@
+"""`cases make` from the command line: by rule, with a model over HTTP, from logs, and into a sheet."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from simulator import find
+from simulator.cases import read_cases
+from simulator.commands.app import main
+from simulator.making.kinds import KINDS, OUT_OF_SCOPE
+from simulator.plan import read_plan
+from simulator.settings import Settings
+from simulator.types import Case
+from tests.making import Author
+from tests.pushing import KEY, column, letter, row_of, sheets_server
+from tests.servers.faults import Reply
+from tests.servers.openai import serve
+from tests.servers.sheets import SheetsServer
+
+JA, EN = str(find.DEMO / "knowledge" / "ja"), str(find.DEMO / "knowledge" / "en")
+TAB = "テスト質問"
+
+
+class Done(NamedTuple):
+    """What a command left."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """Standard output, which is one JSON object."""
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def make(capsys: pytest.CaptureFixture[str]) -> Any:
+    """Runs `cases make` where the test stands."""
+
+    def run(*arguments: str) -> Done:
+        code = main(["cases", "make", *arguments])
+        out, err = capsys.readouterr()
+        return Done(code, out, err)
+
+    return run
+
+
+@pytest.fixture
+def author(monkeypatch: pytest.MonkeyPatch) -> Iterator[Author]:
+    """A model at an endpoint that every role uses."""
+    author = Author()
+    with serve(author) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+        yield author
+
+
+@pytest.fixture
+def sheet(monkeypatch: pytest.MonkeyPatch) -> Iterator[SheetsServer]:
+    """A Google Sheet."""
+    with sheets_server(monkeypatch) as server:
+        yield server
+
+
+def made(path: str = "cases-made.csv") -> tuple[Case, ...]:
+    """What was written."""
+    return read_cases(path)
+
+
+def test_alone_the_word_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+    """`cases` names `make` and shows how it is used."""
+    assert main(["cases"]) == 0
+    said = capsys.readouterr().out
+
+    assert "make  Make test questions" in said
+    assert "cases make docs/" in said
+
+
+@pytest.mark.parametrize("folder", [JA, EN])
+def test_rules_make_questions_that_a_rehearsal_takes(make: Any, folder: str) -> None:
+    """Without a model: every kind that rules know, honest about it, the same again for the same seed."""
+    done = make(folder, "--offline", "--number", "30", "--out", "a.csv")
+    make(folder, "--offline", "--number", "30", "--out", "b.csv")
+    cases = made("a.csv")
+
+    assert done.code == 0
+    assert len(cases) == 30
+    assert Path("a.csv").read_bytes() == Path("b.csv").read_bytes()
+    assert {case.answerable for case in cases if "simple" in case.tags} == {True}
+    assert {case.answerable for case in cases if set(case.tags) & OUT_OF_SCOPE} == {False}
+    assert all(case.passages for case in cases if case.answerable)
+    assert ("規則だけ" in done.out) or ("Made by rule" in done.out)
+    plan, _ = read_plan(Settings(cases="a.csv", persona=("calm",), offline=True))
+    assert len(plan) == 30
+
+
+@pytest.mark.parametrize(("folder", "language"), [(JA, "ja"), (EN, "en")])
+def test_a_model_makes_every_kind(make: Any, author: Author, folder: str, language: str) -> None:
+    """Written and checked, in the documents' language, with gold passages, wordings and tags."""
+    done = make(folder, "--number", "24", "--json")
+    cases = made()
+    shown = done.json
+
+    assert done.code == 0
+    assert shown["cases"] == len(cases) == 24
+    assert set(shown["kinds"]) == set(KINDS)
+    assert {case.language for case in cases} == {language}
+    assert all(len(case.passages) == 2 for case in cases if {"two-passages", "comparison"} & set(case.tags))
+    assert all(case.history for case in cases if "follow-up" in case.tags)
+    assert len(shown["wordings"]) >= 4
+    assert shown["calls"] == {"user": 24, "judge": 24}
+    checks = [prompt for prompt in author.asked if "check" not in prompt and '"settled"' in prompt]
+    assert all("reference" not in prompt for prompt in checks)
+
+
+def test_what_fails_the_check_is_rejected_and_made_anew(
+    make: Any, author: Author, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each reason is named, the rejected ones stand beside the file, and others are made in their place."""
+    author.wrong = {
+        "料金プラン": {"answerable": "no"},
+        "解約": {"names_document": True},
+        "工事日": {"answer": "いいえ、9,999円です。"},
+    }
+    done = make(JA, "--number", "12", "--kinds", "simple", "--wordings", "plain", "--json")
+    shown = done.json
+    why = Counter(each["why"] for each in shown["rejected"])
+
+    assert done.code == 0
+    assert shown["cases"] == 12
+    assert set(why) <= {"unanswerable", "document", "differs", "duplicate", "unsupported"}
+    assert sum(why.values()) >= 2
+    assert "見送り" in done.err
+    rejected = Path("cases-made.csv.rejected.csv").read_text(encoding="utf-8-sig")
+    assert all(each["id"] in rejected for each in shown["rejected"])
+
+
+def test_an_out_of_scope_question_that_the_documents_answer_is_rejected(make: Any, author: Author) -> None:
+    """The check of what should be unanswerable is turned round."""
+    author.wrong = {"文書": {"settled": "yes"}}
+    done = make(JA, "--number", "3", "--kinds", "neighbour", "--json")
+
+    assert done.code == 2
+    assert "no question could be made" in done.err
+
+
+def test_rubbish_loses_only_itself(make: Any, author: Author) -> None:
+    """Prose, refusals and half a reply are failures of their kind; all others are made; exit code 3."""
+    author.wrong = {"セット割": "I would rather not.", "eSIM": Reply(refusal="No."), "引っ越し": '{"fact": "'}
+    done = make(JA, "--number", "30", "--kinds", "simple", "--json", "--max-failed", "0.02")
+    shown = done.json
+
+    assert done.code == 3
+    assert set(shown["failures"]) <= {"malformed", "refused", "empty"}
+    assert shown["cases"] + sum(shown["failures"].values()) + len(shown["rejected"]) >= 30
+    assert shown["cases"] >= 20
+    assert len(made()) == shown["cases"]
+    assert "failed (" in done.err
+
+
+def test_the_same_again_pays_for_nothing(make: Any, author: Author) -> None:
+    """The response cache gives identical requests back."""
+    make(JA, "--number", "6")
+    asked = len(author.asked)
+    first = Path("cases-made.csv").read_bytes()
+    done = make(JA, "--number", "6", "--overwrite", "--json")
+
+    assert len(author.asked) == asked
+    assert set(done.json["calls"].values()) == {0}
+    assert Path("cases-made.csv").read_bytes() == first
+
+
+def test_a_forecast_starts_nothing(make: Any, author: Author) -> None:
+    """--dry-run counts the calls of the real prompts."""
+    done = make(JA, "--number", "10", "--dry-run", "--json")
+
+    assert done.json["forecast"]["judge"]["calls"] == 20
+    assert author.asked == []
+    assert not Path("cases-made.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "KNOWLEDGE is missing"),
+        ((JA, "--kinds", "funny"), "unknown kind of question 'funny'"),
+        ((JA, "--wordings", "rude"), "unknown wording 'rude'"),
+        ((JA, "--kinds", "complaint"), "only a model can make these"),
+        ((JA, "--language", "fr"), "use ja or en"),
+        ((JA, "--language", "en"), "none of its"),
+        ((JA, "--out", "a.txt"), "ends in .csv, .jsonl, .yaml"),
+        ((JA, "--out", "there/a.csv"), "there is no folder there"),
+        ((JA, "--to", "xlsx"), "to sheets"),
+        ((JA, "--to", "sheets"), "Give --sheet KEY"),
+        ((JA, "--personas-out", "p"), "only goes with --from-logs"),
+        (("nowhere",), "no such file or folder"),
+    ],
+)
+def test_wrong_input_is_one_line(make: Any, arguments: tuple[str, ...], said: str) -> None:
+    """It says what to do, with exit code 2, and writes nothing."""
+    done = make(*arguments)
+
+    assert done.code == 2
+    assert said in done.err
+    assert done.err.count("\n") <= 2
+    assert not Path("cases-made.csv").exists()
+
+
+def test_what_people_changed_is_not_replaced(make: Any) -> None:
+    """A file that is there stays, unless it is said to be replaced."""
+    Path("cases-made.csv").write_text("question\nmine\n", encoding="utf-8")
+
+    assert make(JA, "--offline").code == 2
+    assert Path("cases-made.csv").read_text(encoding="utf-8") == "question\nmine\n"
+    assert make(JA, "--offline", "--overwrite").code == 0
+
+
+LOGS = (
+    {"turns": [
+        {"role": "user", "content": "送料っていくら？ 09012345678 の山田です"},
+        {"role": "assistant", "content": "500円です"},
+        {"role": "user", "content": "メールは yamada@example.com です"},
+    ]},
+    {"turns": [
+        {"role": "user", "content": "こんにちは！よろしくお願いします。"},
+        {"role": "assistant", "content": "はい"},
+        {"role": "user", "content": "返品したいのですが"},
+    ]},
+)  # fmt: skip
+
+
+def logs() -> str:
+    """Two recorded dialogues."""
+    Path("logs.jsonl").write_text(
+        "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in LOGS), encoding="utf-8"
+    )
+    return "logs.jsonl"
+
+
+def test_logs_without_a_model(make: Any) -> None:
+    """The first question as it is, redacted; it says so."""
+    done = make("--from-logs", logs(), "--offline")
+    first, second = made()
+
+    assert done.code == 0
+    assert "09012345678" not in Path("cases-made.csv").read_text(encoding="utf-8-sig")
+    assert first.question.startswith("送料っていくら？")
+    assert (second.question, second.goal) == ("返品したいのですが", "返品したいのですが")
+    assert "伏せ字" in done.out
+    assert "人物像を作るにはモデルが必要" in done.out
+
+
+def test_logs_with_a_model(make: Any, author: Author) -> None:
+    """Goals, facts and wordings, and persona files that a rehearsal takes; no personal data is sent."""
+    done = make("--from-logs", logs(), "--personas-out", "own", "--json")
+    first, _ = made()
+
+    assert done.code == 0
+    assert (first.goal, first.facts.knows) == ("送料を知りたい。", ("会員です",))
+    assert "casual" in first.tags
+    assert not any("09012345678" in prompt or "yamada" in prompt for prompt in author.asked)
+    assert done.json["redacted"]
+    [path] = done.json["personas"]
+    persona = find.persona(f"./{path}")
+    assert persona.ja.voice == '短く\n"早く"話す'
+    assert persona.ja.phrases == find.persona("angry").ja.phrases
+
+
+def test_proposed_in_the_sheet_and_left_out_until_approved(make: Any, sheet: SheetsServer) -> None:
+    """Unapproved; twice adds nothing; people's rows stay as they are; only approved ones are asked."""
+    done = make(JA, "--offline", "--number", "8", "--to", "sheets", "--sheet", KEY, "--json")
+    cases = made()
+    mari = sheet.person(KEY)
+    rows = mari.rows(TAB)
+
+    assert done.json["sheet"]["added"] == len(cases) == 8
+    assert [row[1] for row in rows[1:9]] == [case.question for case in cases]
+    assert {row[7] for row in rows[1:9]} == {"未承認"}
+    row = row_of(sheet, cases[0].id, TAB)
+    mari.type(TAB, f"{letter(column(sheet, 'question', 'questions'))}{row}", "人が直した質問")
+    mari.type(TAB, f"{letter(column(sheet, 'approved', 'questions'))}{row}", "承認")
+    before = mari.rows(TAB)
+    again = make(JA, "--offline", "--number", "8", "--to", "sheets", "--sheet", KEY, "--overwrite", "--json")
+
+    assert (again.json["sheet"]["added"], mari.rows(TAB)) == (0, before)
+    plan, _ = read_plan(Settings(cases=f"sheet:{KEY}", persona=("calm",)))
+    [asked] = [talk.case for talk in plan]
+    assert asked == cases[0].model_copy(update={"question": "人が直した質問"})

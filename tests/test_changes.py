@@ -1,0 +1,325 @@
+"""Did it get better? The verdict over paired runs, and what must hold whatever the runs are."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simulator.analysis.agreement import Floats
+from simulator.changes.companions import companion
+from simulator.changes.comparability import is_replayed
+from simulator.changes.compared import Changes, as_json, changes
+from simulator.changes.differences import Difference, differences, more_needed
+from simulator.changes.pairs import is_guarded
+from simulator.changes.replays import replay_of
+from simulator.types import Answer, Failure
+from tests.paired import Key, a_result, a_side, grades_of, side_of
+
+GRADE = st.sampled_from([0.2, 0.4, 0.6, 0.8, 1.0])
+GRADES = st.dictionaries(
+    st.tuples(st.sampled_from("abcdefgh"), st.sampled_from(["calm", "angry"]), st.integers(1, 2)),
+    st.lists(GRADE, min_size=1, max_size=3),
+    min_size=1,
+    max_size=14,
+)
+
+
+def compared(before: list[float], after: list[float], **more: object) -> Changes:
+    return changes(a_side(grades_of(before)), a_side(grades_of(after), "after", **more), seed=1)
+
+
+def row(found: Changes, judge: str = "turn") -> Difference:
+    return next(each for each in found.judges if each.judge == judge)
+
+
+@settings(max_examples=25, deadline=None)
+@given(GRADES)
+def test_a_run_against_itself_is_no_change(grades: dict[Key, list[float]]) -> None:
+    """All differences are zero, nothing turned, and it is never a regression."""
+    side = a_side(grades)
+    found = changes(side, side, seed=1)
+
+    assert row(found).difference == 0
+    assert row(found).interval in (None, (0, 0))
+    assert found.verdict in ("no_difference", "not_enough")
+    assert not found.regression
+    assert found.same_lines == found.lines
+    assert (found.turned_red, found.turned_green) == ((), ())
+
+
+@settings(max_examples=25, deadline=None)
+@given(GRADES, GRADES)
+def test_swapping_the_runs_negates(one: dict[Key, list[float]], other: dict[Key, list[float]]) -> None:
+    """Differences, intervals and verdicts turn round; p stays."""
+    a, b = a_side(one), a_side(other, "after")
+    there, back = changes(a, b, seed=1), changes(b, a, seed=1)
+    first, second = row(there), row(back)
+    other_way = {"better": "worse", "worse": "better"}
+
+    assert second.verdict == other_way.get(first.verdict, first.verdict)
+    assert (first.p, first.pairs, first.more) == (second.p, second.pairs, second.more)
+    assert (there.reds.turned_red, there.reds.p) == (back.reds.turned_green, back.reds.p)
+    if first.difference is not None and second.difference is not None:
+        assert first.difference == pytest.approx(-second.difference)
+    if first.interval and second.interval:
+        assert first.interval == pytest.approx((-second.interval[1], -second.interval[0]))
+
+
+def test_clearly_better_and_clearly_worse() -> None:
+    """Twelve cases that all rose, then the same the other way."""
+    low, high = [0.4, 0.6] * 6, [0.8, 1.0] * 6
+    up, down = compared(low, high), compared(high, low)
+
+    assert (up.verdict, up.regression) == ("better", False)
+    assert (down.verdict, down.regression) == ("worse", True)
+    assert row(up).interval == pytest.approx((0.4, 0.4))
+    assert row(up).p == pytest.approx(2 / 2**12)
+
+
+def test_little_data_says_nothing() -> None:
+    """Five cases, however much they fell; and how many more it takes."""
+    found = compared([1, 1, 0.8, 1, 1], [0.2, 0.4, 0.4, 0.2, 0.2])
+
+    assert found.verdict == "not_enough"
+    assert not found.regression
+    assert row(found).interval is None
+    assert row(found).more is not None
+    assert row(found).more >= 1  # type: ignore[operator]
+
+
+def test_many_conversations_about_few_cases_are_little_data() -> None:
+    """Twenty repeats of two cases are two cases."""
+    before = {(case, "calm", n): [1.0] for case in "ab" for n in range(20)}
+    after = {key: [0.4] for key in before}
+
+    assert changes(a_side(before), a_side(after, "after"), seed=1).verdict == "not_enough"
+
+
+def test_no_difference_says_how_large_one_could_be() -> None:
+    """The end of the interval that is further from zero."""
+    found = row(compared([0.6, 0.8] * 10, [0.8, 0.6] * 10))
+
+    assert found.verdict == "no_difference"
+    assert found.interval is not None
+    assert found.larger == max(map(abs, found.interval))
+    assert 0.05 < found.larger < 0.15
+
+
+def test_how_many_more_by_hand() -> None:
+    """(1.96 + 0.84)^2 x 0.1^2 / 0.05^2 is 32 cases; with two conversations each that is 64."""
+    spread = [0.1, -0.1] * 8  # standard deviation 0.1033
+
+    assert more_needed(spread, 16) == 34 - 16
+    assert more_needed(spread, 32) == 68 - 32
+    assert more_needed([0.1], 1) is None
+    assert more_needed([0.0] * 10, 10) == 0
+
+
+def test_repeats_are_averaged() -> None:
+    """Three repeats before and one after make one pair."""
+    before: dict[Key, list[float]] = {("a", "calm", n): [v] for n, v in enumerate((0.2, 0.4, 0.6), 1)}
+    found = row(changes(a_side(before), a_side({("a", "calm", 1): [1.0]}, "after"), seed=1))
+
+    assert (found.pairs, found.after) == (1, 1.0)
+    assert found.before == pytest.approx(0.4)
+
+
+def test_another_judge_can_make_a_regression() -> None:
+    """The score stays, groundedness falls in every case: said by name, after correction for both."""
+    n = 12
+    one = a_result(grades_of([0.8] * n), judges=("turn", "groundedness"))
+    fallen = a_result(grades_of([0.4] * n), "after", judges=("groundedness",)).scores
+    kept = tuple(s for s in a_result(grades_of([0.8] * n), "after", judges=("turn",)).scores)
+    other = a_result(grades_of([0.8] * n), "after").model_copy(update={"scores": kept + fallen})
+    found = changes(side_of(one), side_of(other), seed=1)
+
+    assert found.verdict == "no_difference"
+    assert row(found, "groundedness").verdict == "worse"
+    assert found.regression
+
+
+def test_judges_that_could_not_be_significant_cost_nothing() -> None:
+    """A judge that never changed does not weaken the correction of another; one that moves does."""
+    moved = [0.4, 0.6, 0.8] * 4
+    alone = row(compared(moved, [v + 0.2 for v in moved])).p_holm
+    with_constant = _with_second([0.8] * 12, [0.8] * 12)
+    with_noise = _with_second([0.8] * 12, [0.6, 1.0] * 6)
+
+    assert row(with_constant).p_holm == alone
+    assert row(with_noise).p_holm == pytest.approx(2 * (alone or 0))
+
+
+def _with_second(before: list[float], after: list[float]) -> Changes:
+    """The runs of the test above with a second judge that graded like this."""
+    moved = [0.4, 0.6, 0.8] * 4
+    sides = []
+    for name, own, second in (("before", moved, before), ("after", [v + 0.2 for v in moved], after)):
+        first = a_result(grades_of(own), name)
+        more = a_result(grades_of(second), name, judges=("relevance",)).scores
+        sides.append(side_of(first.model_copy(update={"scores": first.scores + more})))
+    return changes(sides[0], sides[1], seed=1)
+
+
+@pytest.mark.parametrize("tag", ["must-not-break", "壊さない", "必須", "Must Not Break", "must_not_break"])
+def test_a_case_that_must_not_break_is_a_regression_of_its_own(tag: str) -> None:
+    """Green before and red now, although the mean rose and one case says nothing by itself."""
+    before = dict.fromkeys("abcdefgh", 0.8) | {"z": 0.8}
+    after = dict.fromkeys("abcdefgh", 1.0) | {"z": 0.4}
+    found = changes(a_side(grades_of(before)), a_side(grades_of(after), "after", tags={"z": (tag,)}), seed=1)
+
+    assert found.regression
+    assert [(b.case, b.turns) for b in found.broken] == [("z", (("calm/z#1", 1),))]
+    assert found.turned_red[0].guarded
+
+
+def test_a_guarded_case_that_was_red_before_did_not_break() -> None:
+    """Nor does one that the other run lacks, but that is said."""
+    tags = {"z": ("必須",), "y": ("必須",)}
+    before, after = {"a": 0.8, "z": 0.4}, {"a": 0.8, "z": 0.2, "y": 0.2}
+    found = changes(a_side(grades_of(before)), a_side(grades_of(after), "after", tags=tags), seed=1)
+
+    assert (found.broken, found.regression) == ((), False)
+    assert (found.guarded, found.unchecked) == (2, ("y",))
+    assert not is_guarded(("必須項目",))
+
+
+def test_another_rubric_is_not_comparable() -> None:
+    """A fall is no regression then; a case that must not break still is."""
+    high, low = [1.0] * 10, [0.4] * 10
+    plain = compared(high, low, rubric="r2")
+    guarded = compared(high, low, rubric="r2", tags={"case-3": ("必須",)})
+
+    assert (plain.verdict, plain.regression) == ("not_comparable", False)
+    assert plain.cautions[0].kind == "rubrics"
+    assert row(plain).p is None
+    assert guarded.regression
+
+
+def test_turns_are_paired_by_line() -> None:
+    """Free conversations: the first turn and equal lines; of a replay all."""
+    grades: dict[Key, list[float]] = {(case, "calm", 1): [0.8, 0.8, 0.8] for case in "abc"}
+    fallen = {key: [0.8, 0.4, 0.8] for key in grades}
+    free = changes(a_side(grades), a_side(fallen, "after", lines="別の質問"), seed=1)
+    same = changes(a_side(grades), a_side(fallen, "after", replay="runs/before/run.sqlite"), seed=1)
+
+    assert (free.same_lines, free.lines, free.reds.turned_red) == (3, 9, 0)
+    assert (same.same_lines, same.lines, same.reds.turned_red) == (9, 9, 3)
+    assert same.replayed
+    assert same.after.replay_of == "before"
+
+
+def test_what_turned_has_both_answers_and_reasons() -> None:
+    """As excerpts, what fell most first."""
+    found = compared([1.0, 0.8, 0.4], [0.2, 0.6, 0.8])
+    first, second = found.turned_red
+
+    assert (first.case, first.was, first.became) == ("case-0", 1.0, 0.2)
+    assert (first.before, first.after) == ("case-0は1です", "case-0は0.2です")
+    assert (first.why_before, first.why_after) == ("before 1", "after 0.2")
+    assert second.case == "case-1"
+    assert [each.case for each in found.turned_green] == ["case-2"]
+
+
+def test_an_unanswered_turn_turns_red() -> None:
+    """The bot's failure is its own."""
+    one = a_result(grades_of([0.8, 0.8]))
+    talk = one.conversations[0]
+    failed = talk.turns[0].model_copy(
+        update={"answer": Answer(text="", error=Failure(kind="timeout", message="late"))}
+    )
+    talks = (talk.model_copy(update={"turns": (failed,)}), one.conversations[1])
+    other = one.model_copy(update={"conversations": talks, "scores": one.scores[1:]})
+
+    assert changes(side_of(one), side_of(other), seed=1).reds.turned_red == 1
+
+
+def test_what_makes_runs_hard_to_compare_is_said() -> None:
+    """Settings, wording, what only one run has; what was changed in the bot is no caution."""
+    one = a_side(grades_of([0.8] * 4), turns=3, set={"top": "1"})
+    grades = grades_of([0.8] * 6)
+    result = a_result(grades, "after", turns=5, set={"top": "4"})
+    talk = result.conversations[0]
+    asked = talk.case.model_copy(update={"question": "別の質問"})
+    other = result.model_copy(
+        update={"conversations": (talk.model_copy(update={"case": asked}), *result.conversations[1:])}
+    )
+    found = changes(one, side_of(other), seed=1)
+
+    assert {c.kind: c.names or (c.before, c.after) for c in found.cautions} == {
+        "settings": ("turns",),
+        "questions": (0, 1),
+        "unpaired": (0, 2),
+    }
+    assert [(c.name, c.before, c.after) for c in found.changed] == [("top", "1", "4")]
+
+
+def test_parts_are_the_personas_and_the_commonest_tags() -> None:
+    """With their own differences; the mark of a guarded case is no tag."""
+    before: dict[Key, list[float]] = {(f"c{i}", p, 1): [0.6] for i in range(6) for p in ("calm", "angry")}
+    after = {key: [1.0 if key[1] == "calm" else 0.6] for key in before}
+    tags = {f"c{i}": ("fees", "必須") for i in range(4)}
+    found = changes(a_side(before, tags=tags), a_side(after, "after", tags=tags), seed=1)
+
+    assert {p.name: round(p.difference, 3) for p in found.personas} == {"calm": 0.4, "angry": 0.0}
+    assert [(t.name, t.pairs) for t in found.tags] == [("fees", 8)]
+    assert found.personas[0].interval == pytest.approx((0.4, 0.4))
+
+
+def test_replays_know_their_origin() -> None:
+    """By the folder of the run file; a replay of a replay goes with its siblings."""
+    first, second = (a_result({}, name, replay="/x/runs/one/run.sqlite").run for name in ("a", "b"))
+
+    assert replay_of(first) == "one"
+    assert replay_of(a_result({}, "c", replay="C:\\runs\\one\\run.sqlite").run) == "one"
+    assert replay_of(a_result({}, "one").run) is None
+    assert is_replayed(first, second)
+    assert is_replayed(a_result({}, "one").run, first)
+    assert not is_replayed(a_result({}, "one").run, a_result({}, "two").run)
+
+
+def test_the_companion_is_the_other_kind_with_the_same_bot() -> None:
+    """Free beside a replay, a replay beside a free run; never an older bot or another setting."""
+    told: dict[str, Any] = {"set": {"top": "4"}}
+    before = a_result({}, "a").run
+    replay = a_result({}, "r", days=2, replay="runs/a/run.sqlite", **told).run
+    free, older, another = (
+        a_result({}, "f", days=3, **told).run,
+        a_result({}, "o", days=-1, **told).run,
+        a_result({}, "x", days=2).run,
+    )
+    runs = (before, replay, free, older, another)
+
+    assert companion(before, replay, runs) == free
+    assert companion(before, free, runs) == replay
+    assert companion(before, another, runs) is None
+
+
+def test_json_is_rounded_and_named() -> None:
+    """Judges by name, four decimals."""
+    shown = as_json(compared([0.6, 0.8] * 10, [0.8, 0.7] * 10))
+
+    assert shown["judges"]["turn"]["difference"] == 0.05
+    assert shown["verdict"] in ("no_difference", "better")
+    assert len(str(shown["judges"]["turn"]["interval"][0])) <= 7
+
+
+def test_bots_without_a_change_seldom_raise_an_alarm() -> None:
+    """At most 5 % of 200 comparisons of equal bots, by three judges over cases of their own difficulty."""
+    random, alarms = np.random.default_rng(7), 0
+    for _ in range(200):
+        hard = random.uniform(0.3, 0.9, size=12)
+        pairs = {
+            judge: [(f"case-{at}", *each) for at, each in enumerate(_graded_twice(random, hard))]
+            for judge in ("turn", "relevance", "groundedness")
+        }
+        alarms += any(found.verdict == "worse" for found in differences(pairs, seed=1))
+
+    assert alarms <= 10
+
+
+def _graded_twice(random: np.random.Generator, hard: Floats) -> list[tuple[float, float]]:
+    """The grades that one bot gets in two runs, in fifths."""
+    runs = [np.clip(np.round((hard + random.normal(0, 0.2, len(hard))) * 5) / 5, 0.2, 1) for _ in range(2)]
+    return [(float(a), float(b)) for a, b in zip(*runs, strict=True)]

@@ -1,0 +1,291 @@
+"""`compare A B`: two or more runs side by side, from the command line."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from simulator.commands.app import main
+from simulator.pairwise.kept import NAME
+from simulator.types import Failure
+from tests.pairwise import (
+    LONG,
+    SHORT,
+    a_conversation,
+    a_run,
+    answers_of,
+    judge,
+    prefers_first,
+    prefers_longer,
+    two_runs,
+)
+from tests.servers.faults import Reply
+from tests.servers.openai import OpenAIServer, serve
+
+
+class Done(NamedTuple):
+    """Exit code and what was printed."""
+
+    code: int
+    out: str
+    err: str
+
+
+Command = Callable[..., Done]
+
+
+@pytest.fixture
+def compare(capsys: pytest.CaptureFixture[str]) -> Command:
+    """Runs the command in this process."""
+
+    def command(*arguments: str, code: int = 0) -> Done:
+        done = Done(main(("compare", *arguments)), *capsys.readouterr())
+        assert done.code == code, done.err
+        return done
+
+    return command
+
+
+@pytest.fixture
+def at(monkeypatch: pytest.MonkeyPatch) -> Callable[[OpenAIServer], None]:
+    """Points the judge at a server."""
+
+    def pointed(server: OpenAIServer) -> None:
+        monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
+        monkeypatch.setenv("REHEARSAL_JUDGE_MODEL", "fake-judge")
+
+    return pointed
+
+
+def figures(done: Done) -> dict[str, Any]:
+    """The one JSON object on stdout."""
+    found: dict[str, Any] = json.loads(done.out)
+    return found
+
+
+def test_a_judge_that_always_prefers_the_first_is_unmasked(compare: Command, at: Any) -> None:
+    """All ties, position bias 100 %, and a sentence not to rely on it."""
+    runs = two_runs()
+    with serve(judge(prefers_first)) as server:
+        at(server)
+        done = compare(*runs, "--json", "--cache", "off")
+        requests = server.requests
+    found = figures(done)
+
+    assert len(requests) == 2 * found["pairs"] == 16
+    assert found["duels"][0]["ties"] == 8
+    assert found["duels"][0]["share"]["value"] == 0.5
+    assert found["position"]["first"]["value"] == 1.0
+    assert found["position"]["disagreed"]["value"] == 1.0
+    assert "順番に強く左右されています" in done.err
+
+
+def test_a_judge_that_prefers_the_longer_shows_length_bias(compare: Command, at: Any) -> None:
+    """B wins everything, and the report says that longer answers win; position is not to blame."""
+    runs = two_runs()
+    with serve(judge(prefers_longer)) as server:
+        at(server)
+        done = compare(*runs, "--cache", "off", "--json")
+    found = figures(done)
+
+    assert (found["duels"][0]["wins_b"], found["duels"][0]["lead"]) == (8, "b")
+    assert found["length"]["longer"]["value"] == 1.0
+    assert found["position"]["first"]["value"] == 0.5
+    assert found["position"]["disagreed"]["value"] == 0.0
+    assert [rating["run"] for rating in found["ratings"]] == [runs[1], runs[0]]
+    assert "長いほうがよく勝っています" in done.err
+    assert "B のほうが良いと言えます" in done.err
+    assert "決め手は" in done.err
+
+
+def test_a_strict_schema_is_asked_for_and_answers_come_in_both_orders(compare: Command, at: Any) -> None:
+    """Each pair once in either order, without the names of the runs."""
+    runs = two_runs(2, "en")
+    with serve(judge(prefers_longer)) as server:
+        at(server)
+        compare(*runs, "--cache", "off")
+        bodies: list[Any] = [request.body for request in server.requests]
+    shown = [answers_of(body) for body in bodies]
+
+    assert sorted(shown) == sorted([(SHORT["en"], LONG["en"]), (LONG["en"], SHORT["en"])] * 2)
+    assert all(body["response_format"]["json_schema"]["strict"] for body in bodies)
+    assert not any(run in json.dumps(body) for body in bodies for run in runs)
+
+
+def test_what_was_judged_is_not_paid_for_again(compare: Command, at: Any) -> None:
+    """Kept beside the later run; a repeat asks nothing, another model everything."""
+    runs = two_runs()
+    with serve(judge(prefers_longer)) as server:
+        at(server)
+        first = figures(compare(*runs, "--cache", "off", "--json"))
+        assert len(Path("runs", runs[1], NAME).read_text(encoding="utf-8").splitlines()) == 16
+        server.requests.clear()
+        again = figures(compare(*runs, "--cache", "off", "--json"))
+        assert server.requests == []
+        turned = figures(compare(*reversed(runs), "--cache", "off", "--json"))
+        assert server.requests == []
+        compare(*runs, "--cache", "off", "--judge-model", "another")
+        assert len(server.requests) == 16
+
+    assert again["outcomes"] == first["outcomes"]
+    assert turned["duels"][0]["wins_a"] == first["duels"][0]["wins_b"]
+
+
+def test_a_spent_budget_ends_early_and_the_next_sitting_goes_on(compare: Command, at: Any) -> None:
+    """Exit code 3, with what arrived kept."""
+    runs = two_runs()
+    with serve(judge(prefers_longer)) as server:
+        at(server)
+        priced = ("--judge-model", "gpt-4.1", "--cache", "off", "--calls", "1")
+        done = compare(*runs, *priced, "--budget", "0.004", code=3)
+        paid = len(server.requests)
+        compare(*runs, *priced)
+
+        assert "What was judged is kept: the same command goes on from there." in done.err
+        assert 0 < paid < 16
+        assert len(server.requests) == 16
+
+
+def test_failed_verdicts_are_counted_apart(compare: Command, at: Any) -> None:
+    """Exit code 3 above --max-failed; a failure is neither a tie nor a loss, and is tried again."""
+    runs = two_runs(4)
+    longer = judge(prefers_longer)
+
+    def reply(body: Any) -> Any:
+        return (
+            Reply(status=400, text="no") if "(c0)" in json.dumps(body, ensure_ascii=False) else longer(body)
+        )
+
+    with serve(reply) as server:
+        at(server)
+        done = compare(*runs, "--cache", "off", "--json", code=3)
+        compare(*runs, "--cache", "off", "--max-failed", "0.5")
+    found = figures(done)
+
+    assert (found["failed"], found["duels"][0]["wins_b"], found["duels"][0]["ties"]) == (1, 3, 0)
+    assert "1 of 4 verdicts failed" in done.err
+    assert "判定の失敗" in done.err
+
+
+def test_the_forecast_starts_nothing(compare: Command, at: Any) -> None:
+    """Two calls a pair that rules do not settle; after a sitting none."""
+    runs = two_runs()
+    with serve(judge(prefers_longer)) as server:
+        at(server)
+        before = figures(compare(*runs, "--dry-run", "--json"))
+        assert server.requests == []
+        assert "At most 16 model calls" in compare(*runs, "--cache", "off").err
+        after = figures(compare(*runs, "--dry-run", "--json"))
+
+    assert before["forecast"]["judge"]["calls"] == 16
+    assert after["forecast"]["judge"]["calls"] == 0
+
+
+def test_the_stand_in_compares_offline(compare: Command) -> None:
+    """Named as what it is; it has no position bias to show."""
+    done = compare(*two_runs(), "--offline", "--json")
+    found = figures(done)
+
+    assert (found["judge"], found["offline"], found["position"]) == ("lexical", True, None)
+    assert found["calls"] == {}
+    assert "オフラインの代役" in done.err
+    assert found == figures(compare(*found["runs"], "--offline", "--json"))
+
+
+def test_many_runs_are_compared_all_with_all_or_with_an_anchor(compare: Command) -> None:
+    """Three runs are three pairs of runs, with an anchor two; all have a rating."""
+    runs = [
+        *two_runs(3),
+        a_run("20261122-c", [a_conversation(f"c{at}", ["分かりません。"]) for at in range(3)]),
+    ]
+    every = figures(compare(*runs, "--offline", "--json"))
+    done = compare(*runs, "--anchor", "--offline", "--json")
+
+    assert [(duel["a"], duel["b"]) for duel in every["duels"]] == [
+        (runs[0], runs[1]), (runs[0], runs[2]), (runs[1], runs[2]),
+    ]  # fmt: skip
+    assert [duel["a"] for duel in figures(done)["duels"]] == [runs[0]] * 2
+    assert len(every["ratings"]) == 3
+    assert "100点高い実行は" in done.err
+
+
+@pytest.mark.parametrize(("language", "said"), [("ja", "はっきり勝った例"), ("en", "Clear wins of B")])
+def test_it_is_written_as_markdown(compare: Command, language: Any, said: str) -> None:
+    """In the language of the questions; what bots said marks nothing up."""
+    hostile = a_conversation("c9", ["<b>4,180</b> | **bold** [x](http://evil.example)"], language=language)
+    plain = a_conversation("c9", [LONG[language]], language=language)
+    runs = (a_run("1", [hostile]), a_run("2", [plain]))
+    done = compare(*runs, "--offline", "--markdown", "pairs.md")
+    text = Path("pairs.md").read_text(encoding="utf-8")
+
+    assert said in text
+    assert "| --- |" in text
+    assert "<b>" not in text.replace("\\<b", "")
+    assert "http://evil" not in text
+    assert "pairs.md" in done.err
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_it_is_written_as_a_page(compare: Command, language: Any) -> None:
+    """One file without script or network; what bots said stays text."""
+    hostile = "<script>alert(1)</script><img src=x onerror=alert(1)>"
+    runs = (
+        a_run("1", [a_conversation("c9", [hostile], language=language)]),
+        a_run("2", [a_conversation("c9", [LONG[language]], language=language)]),
+    )
+    compare(*runs, "--offline", "--html", "pairs.html")
+    text = Path("pairs.html").read_text(encoding="utf-8")
+
+    assert f'<html lang="{language}">' in text
+    assert "&lt;script&gt;" in text
+    assert "<script" not in text
+    assert "<img" not in text
+    assert '<rect class="right" x="0.0" width="600.0"' in text
+    assert text.count('scope="row"') == 1
+
+
+def test_what_cannot_be_compared_is_counted_with_a_hint(compare: Command) -> None:
+    """Later turns of customers who said something else, and conversations without a partner."""
+    one = [a_conversation("x", ["1", "2"], asks=("mine",)), a_conversation("y", ["1"])]
+    two = [a_conversation("x", ["3", "4"], asks=("theirs",))]
+    done = compare(a_run("1-a", one), a_run("2-b", two), "--offline")
+
+    assert "お客様の言葉が違う 1 組、片方にしかない 1 組" in done.out
+    assert "--replay 1-a" in done.out
+
+
+def test_wrong_input_is_told_in_one_line(compare: Command) -> None:
+    """Too few runs, one twice, nothing in common: exit code 2."""
+    a, b = two_runs(2)
+    other = a_run("3-c", [a_conversation("elsewhere", ["1"])])
+
+    assert "compare takes 2 to 10 runs" in compare(a, code=2).err
+    assert f"run {a} is named twice" in compare(a, b, a, code=2).err
+    assert f"--replay {a}" in compare(a, other, code=2).err
+    assert "no run 'nothing'" in compare(a, "nothing", code=2).err
+
+
+def test_missing_answers_lose_without_a_call(compare: Command, at: Any) -> None:
+    """By rule, and shown as such."""
+    gone = Failure(kind="timeout", message="late")
+    runs = (a_run("1", [a_conversation("x", [gone])]), a_run("2", [a_conversation("x", ["hello"])]))
+    with serve(judge(prefers_first)) as server:
+        at(server)
+        done = compare(*runs, "--json")
+        assert server.requests == []
+    found = figures(done)
+
+    assert (found["asked"], found["duels"][0]["wins_b"], found["outcomes"][0]["how"]) == (0, 1, "rule")
+    assert "規則による判定" in done.err
+    assert "審判が読んだ組はありません" in done.err
+
+
+def test_hostile_answers_reach_no_terminal_as_codes(compare: Command) -> None:
+    """Escape sequences in answers are dropped."""
+    runs = (
+        a_run("1", [a_conversation("x", ["\x1b[31mred\x1b[0m"])]),
+        a_run("2", [a_conversation("x", [LONG["ja"]])]),
+    )
+    assert "\x1b" not in compare(*runs, "--offline").out

@@ -1,0 +1,211 @@
+"""`cross-examine RUN`, from the command line: by stand-ins, and by models over HTTP."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.commands.app import main
+from simulator.store import find_run, read_run
+from tests.servers.openai import serve
+from tests.servers.play import ChatRequest, text_of
+
+# A desk that tells one fee, and another one as soon as somebody asks again.
+BOT = """
+FEES = {
+    "ja": ("解約金は9,500円です。", "解約金は8,000円です。"),
+    "en": ("The fee is 9,500 yen.", "The fee is 8,000 yen."),
+}
+
+
+def answer(query):
+    first, later = FEES[query.language]
+    if "受付" in str(query.history) + query.text:
+        return "受付は平日の9:00から18:00までです。"
+    return later if query.history else first
+"""
+CASES = (
+    '{"id": "fee-ja", "question": "解約金はいくらですか", "language": "ja"}\n'
+    '{"id": "hours-ja", "question": "受付の時間を教えてください", "language": "ja"}\n'
+    '{"id": "fee-en", "question": "What is the cancellation fee?", "language": "en"}\n'
+)
+HELD = (
+    "--persona",
+    "calm",
+    "--cases",
+    "cases.jsonl",
+    "--turns",
+    "1",
+    "--judges",
+    "turn",
+    "--adapter",
+    "bot.py:answer",
+)
+
+
+@pytest.fixture(autouse=True)
+def run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """A finished run of a bot that contradicts itself about one thing."""
+    Path("bot.py").write_text(BOT, encoding="utf-8")
+    Path("cases.jsonl").write_text(CASES, encoding="utf-8")
+    assert main(("--offline", *HELD)) == 0
+    capsys.readouterr()
+
+
+def shown(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> dict[str, Any]:
+    """What the command says as JSON, on which it ends with this code."""
+    assert main(("cross-examine", "latest", "--json", *arguments)) == code
+    told: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return told
+
+
+def test_a_bot_that_contradicts_itself_is_found_without_a_model(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its fee is another on asking again, its hours are the same; both statements are quoted."""
+    told = shown(capsys, "--offline")
+    wrong = {
+        c["conversation"] for c in told["examined"]["crossings"] if c["verdict"]["outcome"] == "contradicts"
+    }
+    verdict = next(
+        c["verdict"] for c in told["examined"]["crossings"] if c["conversation"] == "calm/fee-ja#1"
+    )
+
+    assert wrong == {"calm/fee-ja#1", "calm/fee-en#1"}
+    assert (verdict["first_quote"], verdict["later_quote"]) == (
+        "解約金は9,500円です。",
+        "解約金は8,000円です。",
+    )
+    assert told["examined"]["outcomes"]["consistent"] == 1
+    assert told["examined"]["by"] == ["stand-in"]
+
+
+def test_what_was_examined_is_shown_again_and_not_asked_again(capsys: pytest.CaptureFixture[str]) -> None:
+    """A second call asks nobody, a higher limit asks the rest, --again asks all."""
+    first = shown(capsys, "--offline", "--limit", "1")
+    Path("mended.py").write_text(BOT.replace("8,000", "9,500"), encoding="utf-8")
+    mended = ("--offline", "--again", "--adapter", "mended.py:answer")
+
+    assert shown(capsys, "--offline", "--limit", "1") == first
+    assert shown(capsys, "--offline")["examined"]["turns"] == 3
+    assert shown(capsys, *mended)["examined"]["outcomes"]["contradicts"] == 0
+
+
+def test_people_read_it_in_their_language_and_as_markdown(capsys: pytest.CaptureFixture[str]) -> None:
+    """The terminal has both quotes and says that no model compared; Markdown cannot be set by a bot."""
+    assert main(("cross-examine", "latest", "--offline")) == 0
+    said = capsys.readouterr().out
+    assert main(("cross-examine", "latest", "--offline", "--markdown")) == 0
+    marked = capsys.readouterr().out
+
+    assert "矛盾: calm/fee-ja#1 ターン 1" in said
+    assert "後の回答: 解約金は8,000円です。" in said
+    assert "言語モデルは使っていません" in said
+    assert "### 矛盾: calm/fee-ja\\#1 ターン 1" in marked
+    assert "- 先の回答: 解約金は9,500円です。" in marked
+
+
+def test_consistency_alone_asks_nobody(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing is written to the run, and the two languages of a question are compared."""
+    told = shown(capsys, "--consistency-only")
+
+    assert "examined" not in told
+    assert [case["case"] for case in told["consistency"]["cases"]] == ["fee"]
+    assert told["consistency"]["share"] == 1.0
+    assert read_run(find_run("latest", Path("runs"))).notes == {}
+
+
+def test_red_answers_only_and_a_wrong_choice(capsys: pytest.CaptureFixture[str]) -> None:
+    """--answers takes one of three words."""
+    assert main(("cross-examine", "latest", "--offline", "--answers", "red")) == 0
+    assert main(("cross-examine", "latest", "--offline", "--answers", "worst")) == 2
+    assert "specific" in capsys.readouterr().err
+
+
+def examiner(request: ChatRequest) -> str:
+    """A model that asks once about the whole answer, and compares by the fee; in English it invents."""
+    said = text_of(request["messages"][-1])
+    answer = re.search(r"<answer-\w+>\n(.*?)\n</answer", said, re.DOTALL)
+    first = answer[1] if answer else ""
+    later = re.search(r"<later-\w+>\n(.*?)\n</later", said, re.DOTALL)
+    if later is None:
+        asked = {"claim": first, "question": "それは確かですか。"}
+        invented = {"claim": "解約金は無料です。", "question": "無料ですか。"}
+        return json.dumps({"thoughts": "-", "questions": [asked, invented]}, ensure_ascii=False)
+    reply = {
+        "reasoning": "比べました。",
+        "first_quote": first,
+        "later_quote": later[1],
+        "verdict": "consistent",
+    }
+    if "8,000" in later[1]:
+        reply["verdict"] = "contradicts"
+    if "The fee" in first:
+        reply["later_quote"] = "It is free."
+    return json.dumps(reply, ensure_ascii=False)
+
+
+def test_models_ask_and_compare_over_http(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Questions about words nobody said are dropped, verdicts with such quotes are not counted."""
+    with serve(examiner) as server:
+        monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
+        told = shown(capsys, "--cache", "off", "--answers", "all")
+        asked = len(server.requests)
+        again = shown(capsys, "--cache", "off", "--answers", "all")
+
+        assert len(server.requests) == asked == 6
+        assert again == told
+    found = {c["conversation"]: c["verdict"]["outcome"] for c in told["examined"]["crossings"]}
+    assert found == {
+        "calm/fee-ja#1": "contradicts",
+        "calm/hours-ja#1": "consistent",
+        "calm/fee-en#1": "unproven",
+    }
+    spent = read_run(find_run("latest", Path("runs"))).spending
+    assert (spent["user"].calls, spent["judge"].calls) == (3, 3)
+
+
+def test_the_forecast_asks_nobody(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """--dry-run tells calls and tokens by role."""
+    with serve() as server:
+        monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
+        told = shown(capsys, "--dry-run", "--questions", "2")
+
+        assert server.requests == []
+    assert {role: row["calls"] for role, row in told["forecast"].items()} == {"user": 3, "judge": 6}
+
+
+def test_a_model_that_fails_costs_its_turn_and_the_rest_is_kept(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exit 3, one line, and the same command goes on where it stopped."""
+
+    def failing(request: ChatRequest) -> str:
+        about_hours = any("9:00" in text_of(message) for message in request["messages"])
+        return "no JSON here" if about_hours else examiner(request)
+
+    with serve(failing) as server:
+        monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
+        told = shown(capsys, "--cache", "off", code=3)
+    with serve(examiner) as server:
+        monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
+        after = shown(capsys, "--cache", "off")
+        asked = len(server.requests)
+
+    assert told["examined"]["turns"] == 2
+    assert after["examined"]["turns"] == 3
+    assert asked == 2
+
+
+def test_a_bot_that_fails_is_counted_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    """No answer to a follow-up question is no contradiction."""
+    Path("down.py").write_text("def answer(query):\n    raise RuntimeError('down')\n", encoding="utf-8")
+
+    told = shown(capsys, "--offline", "--adapter", "down.py:answer")
+
+    assert told["examined"]["outcomes"]["no_answer"] == 3
+    assert told["examined"]["outcomes"]["contradicts"] == 0

@@ -1,0 +1,227 @@
+"""Turns in which the simulated customer was at fault: found when they are, and only then."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simulator.customers.faults import KINDS, SPOILING, customer_faults
+from simulator.customers.inventions import inventions
+from simulator.customers.lines import FILE, lines_of
+from simulator.find import persona, persona_names
+from simulator.offline import filled
+from simulator.prompts import read_toml
+from simulator.types import Conversation, Ended, Facts, Language, Message, Results
+from tests.customer_talks import (
+    QUESTION,
+    REFERENCE,
+    REFUSAL,
+    UNRELATED,
+    a_case,
+    a_person,
+    a_run,
+    a_talk,
+    a_verdict,
+)
+from tests.rehearsed import hostile, rehearsed
+
+ASKED, TOLD, REFUSED, OTHER = QUESTION["ja"], REFERENCE["ja"], REFUSAL["ja"], UNRELATED["ja"]
+
+
+def kinds(results: Results) -> list[tuple[int, str]]:
+    return [(fault.turn, fault.kind) for fault in customer_faults(results)]
+
+
+def said(line: str, language: Language = "ja", heard: str | None = None, **case: object) -> Conversation:
+    """A conversation whose second line is this one."""
+    first = (QUESTION[language], heard or UNRELATED[language])
+    return a_talk(first, (line, UNRELATED[language]), case=a_case(language, **case))
+
+
+@pytest.mark.parametrize(
+    ("line", "language"),
+    [
+        ("契約番号はA-1032-55です。", "ja"),
+        ("3月5日に申し込みました。", "ja"),
+        ("毎月7,980円払っています。", "ja"),
+        ("090-1234-5678にかけてください。", "ja"),
+        ("佐藤と申します。", "ja"),
+        ("担当の鈴木さんに聞きました。", "ja"),
+        ("My contract number is AB-40912.", "en"),
+        ("I signed up on March 5.", "en"),
+        ("I pay 7,980 yen a month.", "en"),
+        ("My name is Sarah. I am waiting.", "en"),
+    ],
+)
+def test_details_that_nobody_told_are_made_up(line: str, language: Language) -> None:
+    """Numbers, dates, contacts, codes and names, stated as facts."""
+    assert (2, "invented") in kinds(a_run(said(line, language)))
+
+
+@pytest.mark.parametrize(
+    ("line", "language"),
+    [
+        ("もう3回も聞いてます！10分待ってますよ！", "ja"),
+        ("手数料は3,300円ですか？", "ja"),
+        ("例えば3GBのプランです。", "ja"),
+        ("2年使ったら安くなるんでしたよね。", "ja"),
+        ("4月1日に解約する場合は変わります。", "ja"),
+        ("10日に請求書が来るのは分かりました。", "ja"),
+        ("光を1年使いました。12か月です。", "ja"),
+        ("人と話させてください！", "ja"),
+        ("That's the third time! I've been waiting 10 minutes.", "en"),
+        ("Is it 3,300 yen?", "en"),
+        ("If I cancel on April 1, it changes.", "en"),
+        ("I know, invoices come on the 10th.", "en"),
+        ("Please let me talk to a person.", "en"),
+    ],
+)
+def test_what_is_told_asked_or_supposed_is_not_made_up(line: str, language: Language) -> None:
+    """A false accusation of the customer would hide a fault of the bot."""
+    assert kinds(a_run(said(line, language))) == []
+
+
+def test_everything_the_customer_was_given_is_known() -> None:
+    """Facts, history, the persona's own knowledge, and what the desk or they themselves said before."""
+    line = "契約番号はA-1032-55です。毎月7,980円払っています。"
+    told = (
+        said(line, facts=Facts(knows=("契約番号はA-1032-55", "月7,980円"))),
+        said(line, history=(Message(role="user", content="A-1032-55、7,980円の者です"),)),
+        said(line, heard="A-1032-55様、月額は7,980円でございますね。"),
+    )
+    again = a_talk((ASKED, OTHER), (line, OTHER), ("だから契約番号はA-1032-55です！", OTHER))
+
+    assert [kinds(a_run(talk)) for talk in told] == [[], [], []]
+    assert kinds(a_run(again)) == [(2, "invented")]
+
+
+def test_sums_of_what_is_known_are_known() -> None:
+    """3,300 and 22,000 make 25,300; 2,200 in 24 instalments make 52,800."""
+    lines = lines_of("ja")
+
+    assert inventions("合計25,300円になります。", ["手数料3,300円", "工事費22,000円"], lines) == []
+    assert inventions("全部で52,800円になります。", ["月2,200円を24回"], lines) == []
+    assert inventions("全部で52,801円になります。", ["月2,200円を24回"], lines) == ["52,801円"]
+
+
+def test_another_matter_is_off_goal_unless_straying_is_the_role() -> None:
+    """A question about what was never a matter here."""
+    line = "ところで、北海道の旅館で露天風呂のおすすめはどこですか？"
+
+    assert kinds(a_run(said(line))) == [(2, "off_goal")]
+    talk = said(line).model_copy(update={"persona": "off_topic"})
+    assert kinds(a_run(talk)) == []
+
+
+def test_repeats_and_lost_roles_are_found_after_the_first_line() -> None:
+    """The case's own question is none of the customer's making, whatever it looks like."""
+    talk = a_talk(
+        (ASKED, OTHER), ("結論だけを早く教えてください。", OTHER), ("結論だけを早く教えてください！", OTHER)
+    )
+    role = said("お問い合わせありがとうございます。ご不明な点がございましたらお気軽にお問い合わせください。")
+    own = a_talk((text := "契約番号はA-1です。いくらですか？", OTHER), case=a_case(question=text))
+
+    assert kinds(a_run(talk)) == [(3, "repeated")]
+    assert kinds(a_run(role)) == [(2, "broke_role")]
+    assert kinds(a_run(own)) == []
+
+
+def test_leaving_satisfied_without_an_answer_is_too_early() -> None:
+    """Right after a refusal or silence; not when all had been answered before, nor after a handover."""
+    happy = Ended.SATISFIED
+    handed = "担当の者から折り返しご連絡いたします。"
+
+    assert kinds(a_run(a_talk((ASKED, REFUSED), ended=happy))) == [(1, "left_early")]
+    assert kinds(a_run(a_talk((ASKED, OTHER), ("返事は？", None), ended=happy))) == [(2, "left_early")]
+    assert kinds(a_run(a_talk((ASKED, TOLD), ("例外は？", REFUSED), ended=happy))) == []
+    assert kinds(a_run(a_talk((ASKED, OTHER), ended=happy))) == []
+    assert kinds(a_run(a_talk((ASKED, handed), ended=happy))) == []
+
+
+def test_staying_after_everything_is_answered_is_too_late() -> None:
+    """One more turn is tolerated; a model as judge tells completeness where there is no reference."""
+    more = [("例外は？", OTHER), ("いつから？", OTHER), ("どこに書いてある？", OTHER)]
+    talk = a_talk((ASKED, TOLD), *more)
+    judged = a_talk((ASKED, "4,800円でございます。"), *more, case=a_case(references=()))
+    counted = a_verdict(judged, 1, 5).model_copy(update={"rubric": "lexical-1"})
+
+    assert kinds(a_run(talk)) == [(3, "left_late"), (4, "left_late")]
+    assert kinds(a_run(a_talk((ASKED, TOLD), more[0]))) == []
+    assert kinds(a_run(judged, scores=[a_verdict(judged, 1, 5)])) == [(3, "left_late"), (4, "left_late")]
+    assert kinds(a_run(judged, scores=[a_verdict(judged, 1, 4)])) == []
+    assert kinds(a_run(judged, scores=[counted])) == []
+
+
+def test_giving_up_while_answers_help_is_impatient() -> None:
+    """Patience is counted in answers of no clear use; giving up when no turn is left is nobody's fault."""
+    talk = a_talk((ASKED, OTHER), ("結論は？", "途中解約には費用がかかります。"))
+    helped, useless = [a_verdict(talk, 2, 4)], [a_verdict(talk, 1, 2), a_verdict(talk, 2, 2)]
+    person = a_talk((ASKED, OTHER), ("結論は？", "途中解約には費用がかかります。"), persona="demands_person")
+
+    assert kinds(a_run(talk, scores=helped)) == [(2, "impatient")]
+    assert kinds(a_run(talk, scores=[a_verdict(talk, 1, 5), a_verdict(talk, 2, 1)])) == []
+    assert kinds(a_run(talk, scores=helped, people=[a_person("angry", patience=1)])) == []
+    assert kinds(a_run(talk, scores=useless)) == []
+    assert kinds(a_run(talk)) == []
+    assert kinds(a_run(talk, scores=helped, turns=2)) == []
+    assert kinds(a_run(person, scores=[a_verdict(person, 2, 4)])) == []
+
+
+def test_given_lines_are_nobodys_fault() -> None:
+    """A script, a file of scripts or a replayed run says what is said."""
+    line = "契約番号はA-1032-55です。"
+    scripted = said(line, script=(line,))
+
+    assert kinds(a_run(scripted)) == []
+    assert kinds(a_run(said(line), script="lines.csv")) == []
+    assert kinds(a_run(said(line), replay="earlier")) == []
+
+
+def test_only_what_is_said_spoils_a_grade() -> None:
+    """When a customer leaves changes nothing about the answers they got."""
+    found = customer_faults(
+        a_run(said("契約番号はA-1032-55です。"), a_talk((ASKED, REFUSED), ended=Ended.SATISFIED))
+    )
+
+    assert [(fault.kind, fault.spoils) for fault in found] == [("invented", True), ("left_early", False)]
+    assert set(KINDS) > SPOILING
+    assert "A-1032-55" in found[0].reason
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+@pytest.mark.parametrize("name", persona_names())
+def test_the_shelfs_own_phrases_are_no_faults(name: str, language: Language) -> None:
+    """Every phrase of every persona, said for the first time."""
+    case = a_case(language)
+    phrases = [
+        filled(p, case.question) for lines in persona(name).speaks(language).phrases.values() for p in lines
+    ]
+    talks = [
+        a_talk((case.question, UNRELATED[language]), (line, UNRELATED[language]), case=case, id=f"x#{at}")
+        for at, line in enumerate(phrases)
+    ]
+
+    assert kinds(a_run(*talks, people=[a_person("angry")])) == []
+
+
+def test_every_kind_has_a_reason_in_both_languages() -> None:
+    """As data, with the same variables."""
+    table = read_toml(FILE)
+
+    assert set(table["ja"]["reasons"]) == set(table["en"]["reasons"]) == set(KINDS)
+    for kind in KINDS:
+        assert ("$" in table["ja"]["reasons"][kind]) == ("$" in table["en"]["reasons"][kind])
+
+
+@given(st.text(max_size=80), st.sampled_from(["ja", "en"]))
+def test_whatever_is_said_is_read(line: str, language: Language) -> None:
+    """No text breaks it, and what the desk said first is never made up."""
+    heard = line.strip() or "-"
+    talk = a_talk((QUESTION[language], heard), (line or "-", None), case=a_case(language))
+
+    assert all(fault.kind != "invented" for fault in customer_faults(a_run(talk)))
+
+
+def test_rehearsed_and_hostile_runs_are_read() -> None:
+    """Believable ones have no invention, hostile ones break nothing."""
+    assert all(fault.kind in KINDS for fault in customer_faults(rehearsed("ja")))
+    assert isinstance(customer_faults(hostile("\x1b[31m<script>$x")), tuple)

@@ -1,0 +1,247 @@
+"""How the customers were played, in figures whose values are known beforehand."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simulator.analysis.figures import Figure
+from simulator.customers.faults import scores_by_turn
+from simulator.customers.figures import (
+    customers,
+    early,
+    goal_coverage,
+    length,
+    lengths,
+    openings,
+    prompt,
+    questions,
+    spread,
+    thanks,
+)
+from simulator.customers.guessing import NaiveBayes, grams
+from simulator.customers.lines import lines_of
+from simulator.customers.personas import guessed
+from simulator.types import Conversation, Ended, Facts, Language
+from tests.customer_talks import QUESTION, REFERENCE, REFUSAL, UNRELATED, a_case, a_person, a_run, a_talk
+
+ASKED, TOLD, REFUSED, OTHER = QUESTION["ja"], REFERENCE["ja"], REFUSAL["ja"], UNRELATED["ja"]
+
+
+def test_lengths_are_medians_and_quartiles_by_language_and_persona() -> None:
+    """Characters in Japanese, words in English; the case's own question is not counted."""
+    ja = [a_talk((ASKED, OTHER), ("あ" * n, OTHER), persona=who) for n, who in ((10, "angry"), (20, "calm"))]
+    en = a_talk((QUESTION["en"], "x"), ("one two three", "x"), case=a_case("en"), persona="calm")
+    found = lengths([*ja, en])
+
+    assert found["ja"]["all"].model_dump() == {"low": 12.5, "median": 15, "high": 17.5, "n": 2}
+    assert found["ja"]["angry"].median == 10
+    assert found["en"]["calm"].median == 3
+    assert "angry" not in found["en"]
+
+
+@pytest.mark.parametrize(
+    ("line", "language", "asks"),
+    [
+        ("いつからですか！", "ja", True),
+        ("いつから？", "ja", True),
+        ("分かりました。", "ja", False),
+        ("結論を言ってください！", "ja", False),
+        ("なるほど。それでいくらでしょう。", "ja", True),
+        ("When does it start?", "en", True),
+        ("Tell me when it starts.", "en", False),
+    ],
+)
+def test_questions_are_told_from_statements(line: str, language: Language, asks: bool) -> None:
+    """By how they end."""
+    assert lines_of(language).asks(line) is asks
+
+
+def test_the_share_of_questions_leaves_the_first_line_out() -> None:
+    """It is the case's."""
+    talk = a_talk((ASKED, OTHER), ("いつから？", OTHER), ("分かりました。", OTHER))
+
+    assert questions([talk]) == Figure(value=0.5, n=1, of=2)
+    assert questions([]).value is None
+
+
+def test_goal_coverage_is_what_the_customer_raises_of_the_goal() -> None:
+    """All of it when the goal itself is said, nothing of it when only something else is."""
+    whole = a_talk(("光を1年で解約したときの解約金の額を知りたい。", OTHER))
+    other = a_talk(("ペンギン、ライオン。", OTHER), case=a_case(question="ペンギン、ライオン。"))
+
+    assert goal_coverage([whole]).value == pytest.approx(1)
+    assert goal_coverage([other]).value == pytest.approx(0, abs=0.05)
+    assert goal_coverage([whole, other]).of == 2
+    assert goal_coverage([a_talk((ASKED, OTHER), case=a_case(goal=None))]).value is None
+
+
+def test_early_counts_refusals_after_which_customers_left_satisfied() -> None:
+    """One of three refusals: the other two were pressed on or given up."""
+    talks = [
+        a_talk((ASKED, REFUSED), ended=Ended.SATISFIED),
+        a_talk((ASKED, REFUSED), ("誰なら？", None), ended=Ended.GAVE_UP),
+        a_talk((ASKED, TOLD), ended=Ended.SATISFIED),
+        a_talk((ASKED, REFUSED), ended=Ended.BUDGET),
+    ]
+    found = early(talks, {})
+
+    assert (found.n, found.of) == (1, 3)
+
+
+def test_prompt_counts_complete_answers_that_ended_the_talk() -> None:
+    """Within one more turn; who had no turn left to show it is not counted."""
+    more = ("例外は？", OTHER)
+    talks = [
+        a_talk((ASKED, TOLD), ended=Ended.SATISFIED),
+        a_talk((ASKED, OTHER), (ASKED, TOLD), more, ended=Ended.SATISFIED),
+        a_talk((ASKED, TOLD), more, more, ended=Ended.SATISFIED),
+        a_talk((ASKED, TOLD), more, ended=Ended.TURN_LIMIT),
+        a_talk((ASKED, OTHER), (ASKED, TOLD), ended=Ended.TURN_LIMIT),
+        a_talk((ASKED, OTHER), ended=Ended.GAVE_UP),
+    ]
+    found = prompt(talks, {})
+
+    assert (found.n, found.of) == (2, 4)
+
+
+@pytest.mark.parametrize(
+    ("line", "language", "thanked"),
+    [
+        ("ありがとうございます。", "ja", True),
+        ("助かりました。", "ja", True),
+        ("感謝なんてしません！", "ja", False),
+        ("急いでもらえると助かります。", "ja", False),
+        ("Thanks, that helps.", "en", True),
+        ("Thanks for nothing!", "en", False),
+        ("I would appreciate an answer.", "en", False),
+    ],
+)
+def test_thanks_are_told_from_sarcasm_and_requests(line: str, language: Language, thanked: bool) -> None:
+    """Thanks for nothing are none."""
+    assert lines_of(language).thanks(line) is thanked
+
+
+def test_thanks_of_the_angry_count_while_nothing_is_answered() -> None:
+    """Also as a parting word; those of others and those for an answer do not."""
+    talks = [
+        a_talk((ASKED, OTHER), ("ありがとうございます。", OTHER), closing="もういいです！"),
+        a_talk((ASKED, TOLD), ended=Ended.SATISFIED, closing="どうもありがとう。"),
+        a_talk((ASKED, OTHER), ("ありがとうございます。", OTHER), persona="calm"),
+    ]
+    found = thanks(talks, scores_by_turn(a_run(*talks)))
+
+    assert (found.n, found.of) == (1, 2)
+
+
+def test_openings_count_where_the_first_line_was_voiced() -> None:
+    """Three customers with two different first lines; a question put as it is says nothing."""
+    voiced = [
+        a_talk((line, OTHER), persona=who)
+        for line, who in (("解約金は！", "angry"), ("解約金は！", "calm"), ("あの、解約金は", "beginner"))
+    ]
+
+    assert openings(voiced).value == pytest.approx(2 / 3)
+    assert openings([a_talk((ASKED, OTHER), persona=who) for who in ("a", "b")]).value is None
+
+
+def voiced_by(who: str, case: str, *lines: str) -> Conversation:
+    exchanges = ((ASKED, OTHER), *((line, OTHER) for line in lines))
+    return a_talk(*exchanges, persona=who, case=a_case(id=case))
+
+
+def test_personas_are_guessed_from_lines_that_others_of_them_said() -> None:
+    """Two ways of speaking are told apart by other lines of theirs."""
+    talks = [
+        voiced_by("angry", "1", "いい加減にしてください！早く答えろ！"),
+        voiced_by("angry", "2", "いい加減にして！答えろ！早く！"),
+        voiced_by("calm", "1", "恐れ入りますが、もう少し詳しくお聞かせいただけますか。"),
+        voiced_by("calm", "2", "恐れ入ります。もう少しお聞かせいただければと存じます。"),
+    ]
+
+    assert guessed(talks, ()).value == 1
+
+
+def test_a_guess_does_not_know_the_very_lines_it_judges() -> None:
+    """The same line with the question in it is no evidence, however often it is in the phrases."""
+    mine = ("「$question」と聞いているのです。",)
+    people = [a_person("angry", pressing=mine), a_person("calm", pressing=("なるほど、さようですか。",))]
+    line = f"「{ASKED.rstrip('？')}」と聞いているのです。"
+    talks = [voiced_by("angry", "1", line), voiced_by("calm", "1", "聞いているのです。なぜでしょう。")]
+
+    assert guessed(talks, people).n == 0
+
+
+def test_nobody_is_guessed_where_there_is_one_persona() -> None:
+    """There would be nothing to tell."""
+    assert guessed([voiced_by("angry", "1", "早く！")], ()).value is None
+
+
+def test_naive_bayes_prefers_the_label_that_a_text_is_like() -> None:
+    """By runs of characters, and by none when there are none."""
+    model = NaiveBayes({"a": ["aaaa"], "b": ["bbbb"]})
+
+    assert model.guess("aab a") == "a"
+    assert model.guess("aaaa", without=["aaaa"], own="a") in {"a", "b"}
+    assert grams("Ab", (3,)) == (" ab", "ab ")
+
+
+def test_a_run_has_all_figures_with_their_goals() -> None:
+    """Given lines are nobody's play; without anything to measure there is no value and no verdict."""
+    talk = a_talk((ASKED, REFUSED), ("契約番号はA-1032-55です。", REFUSED), ended=Ended.SATISFIED)
+    found = customers(a_run(talk))
+    nobody = customers(a_run(talk, replay="earlier"))
+
+    assert list(found.figures) == [
+        "questions", "goal_coverage", "early", "prompt", "invented", "thanks", "persona", "repeated",
+        "openings",
+    ]  # fmt: skip
+    assert found.faults == {"invented": 1, "left_early": 1}
+    assert found.spoilt == ((talk.id, 2),)
+    assert found.figures["invented"].value == 0.5
+    assert all(each.value is None and each.met is None for each in nobody.figures.values())
+
+
+@given(st.lists(st.integers(0, 500), min_size=1, max_size=30))
+def test_quartiles_stand_in_order(sizes: list[int]) -> None:
+    """Low, median, high, within what was measured."""
+    found = spread(sizes)
+
+    assert min(sizes) <= found.low <= found.median <= found.high <= max(sizes)
+    assert found.n == len(sizes)
+
+
+@given(st.text(max_size=40))
+def test_lengths_are_never_negative(line: str) -> None:
+    """Whatever is said."""
+    assert length(line, "ja") >= 0
+    assert length(line, "en") >= 0
+
+
+def test_facts_that_are_taken_up_are_no_style() -> None:
+    """The same fact said by two personas tells nothing of either."""
+    facts = Facts(knows=("人数は4名。うち子ども1名",))
+    talks = [
+        a_talk(
+            (ASKED, OTHER),
+            (f"{mark}、人数は4名。うち子ども1名", OTHER),
+            persona=who,
+            case=a_case(id=i, facts=facts),
+        )
+        for i, who, mark in (
+            ("1", "angry", "だから"),
+            ("2", "angry", "いいから"),
+            ("1", "calm", "はい"),
+            ("2", "calm", "はい"),
+        )
+    ]
+
+    assert guessed(talks, ()).of == 4
+
+
+def test_a_goal_is_met_or_missed_only_where_there_is_enough_to_tell() -> None:
+    """Ten at least; a limit is met from below, a goal from above."""
+    assert Figure(value=0.5, n=1, of=2, goal=0.9).met is None
+    assert Figure(value=None, n=0, of=0, goal=0.9).met is None
+    assert Figure(value=0.5, n=5, of=10).met is None
+    assert Figure(value=0.5, n=5, of=10, goal=0.9).met is False
+    assert Figure(value=0.0, n=0, of=10, goal=0.02, at_most=True).met is True

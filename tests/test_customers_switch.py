@@ -1,0 +1,250 @@
+"""What is done with turns that a customer spoilt: counted, left out, or held once more."""
+
+import contextlib
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from simulator.analysis.figures import Summary
+from simulator.analysis.gate import decide
+from simulator.analysis.summary import SUPERSEDED, counted, summarise
+from simulator.analysis.summary_json import as_json
+from simulator.commands.app import main
+from simulator.customers.faults import KINDS
+from simulator.customers.figures import customers
+from simulator.customers.replaying import AGAIN, second_attempts, superseded
+from simulator.experiment import rehearse
+from simulator.prompts import read_toml
+from simulator.reports.console import paint
+from simulator.reports.customers import TEXT, sentences
+from simulator.reports.html import render
+from simulator.reports.sheet_figures import summary_sheet
+from simulator.reports.told import Told
+from simulator.store import RunFile, read_run
+from simulator.types import Case, Conversation, Ended, Language, RedRules, Results, Turn, User, Utterance
+from tests.customer_talks import QUESTION, UNRELATED, a_case, a_run, a_talk, a_verdict
+from tests.playing import Quiet, a_stage, echo
+from tests.playing import a_run as a_file
+
+ASKED, OTHER = QUESTION["ja"], UNRELATED["ja"]
+MADE_UP = "契約番号はA-1032-55です。"
+
+
+def spoilt_run() -> Results:
+    """Two conversations: a red turn that is the customer's fault, and one in which the bot is silent, too."""
+    first = a_talk((ASKED, OTHER), (MADE_UP, OTHER))
+    second = a_talk((ASKED, OTHER), (MADE_UP, None), persona="calm")
+    grades = [(first, 1, 5), (first, 2, 1), (second, 1, 4)]
+    return a_run(first, second, scores=[a_verdict(talk, turn, raw) for talk, turn, raw in grades])
+
+
+def summary(results: Results, handling: str = "keep") -> Summary:
+    played = customers(results, handling)
+    return summarise(results, rules=RedRules(), judges=("turn",), seed=1, customers=played)
+
+
+def test_kept_turns_count_and_the_other_score_stands_beside() -> None:
+    """(3/5 + 4/5) / 2 as it is, (5/5 + 4/5) / 2 without the spoilt turn."""
+    found = summary(spoilt_run())
+
+    assert found.score == pytest.approx(0.7)
+    assert found.simulator.with_spoilt == pytest.approx(0.7)
+    assert found.simulator.without_spoilt == pytest.approx(0.9)
+    assert found.simulator.customers.faults == {"invented": 2}
+
+
+def test_excluded_turns_leave_means_and_red_and_are_counted() -> None:
+    """All of n + skipped + failed + excluded = planned; a silent bot stays the bot's own fault."""
+    kept, found = summary(spoilt_run()), summary(spoilt_run(), "exclude")
+    judge = found.judges["turn"]
+
+    assert found.score == pytest.approx(0.9)
+    assert (found.simulator.with_spoilt, found.simulator.without_spoilt) == pytest.approx((0.7, 0.9))
+    assert (kept.red, found.red) == (2, 1)
+    assert found.reddest[0].failure == "timeout"
+    assert (judge.n, judge.failed, judge.excluded, judge.planned) == (2, 1, 1, 4)
+    assert judge.n + judge.skipped + judge.failed + judge.excluded == judge.planned == found.turns
+
+
+def test_nothing_changes_where_nothing_is_spoilt() -> None:
+    """The same summary whatever is asked for."""
+    talk = a_talk((ASKED, OTHER))
+    results = a_run(talk, scores=[a_verdict(talk, 1, 4)])
+    kept, left_out = summary(results), summary(results, "exclude")
+
+    assert kept.simulator.with_spoilt is kept.simulator.without_spoilt is None
+    assert kept.score == left_out.score == 0.8
+    assert kept.judges == left_out.judges
+
+
+@pytest.mark.parametrize("handling", ["keep", "exclude"])
+def test_json_tells_faults_figures_and_both_scores(handling: str) -> None:
+    """Beside what it told before."""
+    found = summary(spoilt_run(), handling)
+    told = as_json(found, decide(found, None, 0.05))["simulator"]
+
+    assert list(told)[:3] == ["guarded", "failed", "faults"]
+    assert (told["faults"], told["spoilt"], told["handling"]) == ({"invented": 2}, 1, handling)
+    assert (told["score_with_spoilt"], told["score_without_spoilt"]) == (0.7, 0.9)
+    assert told["figures"]["invented"] == {"value": 0.5, "n": 2, "of": 4, "goal": 0.02, "met": None}
+    assert told["lengths"]["ja"]["all"]["median"] == len(MADE_UP)
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_reports_say_what_stands_out(language: Language) -> None:
+    """On the terminal, on the page and in the worksheet; both scores in one sentence."""
+    results = spoilt_run()
+    found = summary(results)
+    gate, said = decide(found, None, 0.05), " ".join(sentences(found.simulator, language))
+    console = Console(file=(out := io.StringIO()), width=200)
+    paint(found, gate, results, language, console)
+    page = render(results, found, gate, language)
+    rows = summary_sheet(Told(results, found, gate, language)).rows
+
+    assert "70" in said
+    assert "90" in said
+    assert said.split(" ")[0] in out.getvalue()
+    assert TEXT(language, "title") in page
+    assert 'id="customers"' in page
+    assert {"customers", "customers.invented"} <= {row.key for row in rows}
+
+
+def test_where_nobody_looked_reports_say_nothing() -> None:
+    """And where nothing stands out, they say so."""
+    talk = a_talk((ASKED, OTHER))
+    results = a_run(talk, scores=[a_verdict(talk, 1, 2)])
+    unseen = summarise(results, rules=RedRules(), judges=("turn",), seed=1)
+    gate = decide(unseen, None, 0.05)
+
+    assert sentences(unseen.simulator, "en") == []
+    assert 'id="customers"' not in render(results, unseen, gate, "en")
+    assert sentences(summary(results).simulator, "en") == [TEXT("en", "fine")]
+
+
+def saying(line: Callable[[Conversation], str]) -> Callable[[Conversation], User]:
+    """Customers who say this as their second line and leave after it."""
+
+    def plays(talk: Conversation) -> User:
+        async def says(case: Case, turns: tuple[Turn, ...]) -> Utterance:
+            return Utterance(text=line(talk)) if len(turns) == 1 else Utterance(text="", next="gave_up")
+
+        return says
+
+    return plays
+
+
+async def held(folder: Path, line: Callable[[Conversation], str], **settings: Any) -> Results:
+    """A run of two questions whose customers say this."""
+    plan = [a_talk(case=a_case(id=name), ended=None) for name in ("one", "two")]
+    stage = a_stage(judges=("turn",), customer_faults="replay", **settings)
+    stage.user = saying(line)  # type: ignore[method-assign, assignment]
+    with contextlib.closing(a_file(folder, plan)) as file:
+        try:
+            assert await rehearse(file, stage, echo, Quiet()) is None
+        finally:
+            await stage.close(None)
+        return file.results()
+
+
+async def test_spoilt_conversations_are_held_once_more_and_the_clean_one_counts(tmp_path: Path) -> None:
+    """The first stays in the run file, marked; nothing else is held again."""
+    results = await held(
+        tmp_path, lambda talk: MADE_UP if talk.id == "angry/one#1" else "どこに書いてありますか。"
+    )
+
+    assert [talk.id for talk in results.conversations] == ["angry/one#1", "angry/two#1", "angry/one#1~2"]
+    assert results.notes[SUPERSEDED] == {"angry/one#1": "angry/one#1~2"}
+    assert len(results.scores) == 6
+    left = counted(results)
+    assert [talk.id for talk in left.conversations] == ["angry/two#1", "angry/one#1~2"]
+    assert (left.planned, {score.conversation for score in left.scores}) == (
+        2,
+        {"angry/two#1", "angry/one#1~2"},
+    )
+    found = summary(results, "replay")
+    assert (found.planned, found.finished, found.turns) == (2, 2, 4)
+    assert found.simulator.customers.superseded == ("angry/one#1",)
+    assert second_attempts(results) == ()
+
+
+async def test_a_second_attempt_that_is_spoilt_too_does_not_count(tmp_path: Path) -> None:
+    """The first one does, and nobody gets a third."""
+    results = await held(tmp_path, lambda _: MADE_UP)
+
+    assert results.notes[SUPERSEDED] == {f"angry/{q}#1~2": f"angry/{q}#1" for q in ("one", "two")}
+    assert len(results.conversations) == 4
+    assert summary(results, "replay").turns == 4
+
+
+async def test_the_second_attempt_has_another_seed(tmp_path: Path) -> None:
+    """Or the same would be said again."""
+    stage = a_stage()
+    talk = a_talk(case=a_case(), ended=None)
+
+    assert stage._seed(talk) != stage._seed(talk.model_copy(update={"id": talk.id + AGAIN}))
+    await stage.close(None)
+
+
+def test_an_attempt_that_was_cut_off_does_not_stand_in() -> None:
+    """Until it is held to its end."""
+    first = a_talk((ASKED, OTHER), (MADE_UP, OTHER))
+    again = a_talk((ASKED, OTHER), id=first.id + AGAIN, ended=Ended.BUDGET)
+
+    assert superseded(a_run(first, again)) == {again.id: first.id}
+    assert counted(a_run(first, again)).planned == 2
+
+
+def written(folder: Path, results: Results) -> Path:
+    """The run as a file."""
+    plan = [talk.model_copy(update={"turns": (), "ended": None}) for talk in results.conversations]
+    with contextlib.closing(
+        RunFile.create(folder / results.run.id, results.run, plan, results.personas)
+    ) as file:
+        for talk in results.conversations:
+            for turn in talk.turns:
+                file.said(talk.id, turn.index, Utterance(text=turn.user))
+                file.answered(talk.id, turn.index, turn.answer)
+            file.ended(talk.id, Ended.GAVE_UP, "", "")
+        file.graded(results.scores)
+        return file.path
+
+
+@pytest.mark.parametrize(("handling", "score"), [("keep", 0.7), ("exclude", 0.9)])
+def test_report_counts_spoilt_turns_as_asked(
+    handling: str, score: float, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same stored run, painted either way."""
+    path = written(tmp_path, spoilt_run())
+
+    main(["report", str(path), "--customer-faults", handling, "--json"])
+    told = json.loads(capsys.readouterr().out)
+
+    assert told["score"] == score
+    assert told["simulator"]["handling"] == handling
+    assert len(read_run(path).scores) == 3
+
+
+def test_reports_have_the_same_words_in_both_languages() -> None:
+    """And a name for every kind of fault and every figure."""
+    tables = read_toml(TEXT.path)
+
+    assert set(tables["ja"]) == set(tables["en"])
+    assert {f"kind_{kind}" for kind in KINDS} <= set(tables["ja"])
+    assert {f"figure_{name}" for name in customers(spoilt_run()).figures} <= set(tables["ja"])
+    for key, text in tables["ja"].items():
+        assert set(Template(text).get_identifiers()) == set(Template(tables["en"][key]).get_identifiers())
+
+
+def test_what_customers_said_is_escaped_on_the_page() -> None:
+    """Ids and names are the only texts of others in this block."""
+    talk = a_talk((ASKED, OTHER), (MADE_UP, OTHER), persona="<b>x", id="<script>1")
+    results = a_run(talk, scores=[a_verdict(talk, 2, 1)])
+    found = summary(results)
+
+    assert "<script>1" not in render(results, found, decide(found, None, 0.05), "en")

@@ -1,0 +1,194 @@
+"""Consistency: the same question gets the same facts, and what merely sounds different is no disagreement."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.commands.app import main
+from simulator.examination.consistency import consistency, subject
+from simulator.examination.disagreements import across_languages, disagreement
+from simulator.examination.telling import consistency_line
+from simulator.specifics import specifics_of
+from simulator.store import find_run, read_run
+from simulator.types import Answer, Case, Conversation, Language, Results, Run, Turn
+from tests.rehearsed import rehearsed
+
+# Two answers to the same question, and whether they disagree.
+PAIRS = (
+    ("解約金は9,500円です。", "解約金は8,500円です。", True),
+    ("解約金は9,500円です。", "解約金は税込で9,500円になります。", False),
+    ("解約金は9,500円です。", "解約にかかる費用は9,500円でございます。", False),
+    ("月額は2,980円です。", "月額料金は、税込2,980円です。別に事務手数料3,300円がかかります。", False),
+    ("プランAは月額2,980円です。", "プランBは月額4,480円です。", False),
+    ("受付時間は9時から18時までです。", "受付時間は9:00〜18:00です。", False),
+    ("受付時間は9時から18時までです。", "受付時間は10時から18時までです。", True),
+    ("締め切りは毎月20日です。", "締め切りは毎月25日です。", True),
+    ("工事は最短で3営業日です。", "工事は最短で3営業日です。土日は休みです。", False),
+    ("工事は最短で3営業日です。", "工事は最短で5営業日です。", True),
+    ("お電話は0120-000-371です。", "お電話は0120-000-372です。", True),
+    ("余ったデータ容量は翌月に繰り越せます。", "余ったデータ容量は翌月に繰り越せません。", True),
+    ("余ったデータ容量は翌月に繰り越せません。", "恐れ入りますが、繰り越しはできません。", False),
+    ("申し込みはマイページからできます。", "申し込みは店頭ではできません。", False),
+    ("2年目までは1,100円、3年目からは無料です。", "3年目からは無料です。", False),
+    ("初期費用は事務手数料3,300円と工事費22,000円です。", "初期費用は合計25,300円です。", False),
+    ("月額は4,180円です。", "年額は50,160円です。", False),
+    ("戸建ては5,280円です。", "集合住宅は4,180円です。", False),
+    ("3日以内にお届けします。", "お届けは三日以内です。", False),
+    ("違約金は1万円です。", "違約金は10,000円です。", False),
+    ("The cancellation fee is 9,500 yen.", "The cancellation fee is 8,500 yen.", True),
+    ("The cancellation fee is 9,500 yen.", "Cancelling costs you 9,500 yen, tax included.", False),
+    ("We open at 9:00.", "We open at 9 a.m. every day.", False),
+    ("The desk opens at 9:00 on weekdays.", "The desk opens at 10:00 on weekdays.", True),
+    ("Plan A costs 2,980 yen a month.", "Plan B costs 4,480 yen a month.", False),
+    ("Delivery takes 3 business days.", "Delivery takes 5 business days.", True),
+    ("Unused data rolls over to the next month.", "Unused data does not roll over to the next month.", True),
+    ("Please call 0120-000-371 for help.", "Please call 0120-000-372 for help.", True),
+    ("You can apply in My Page.", "You cannot apply in a shop.", False),
+    ("The setup fee is 3,300 yen.", "The construction fee is 22,000 yen.", False),
+    ("It is free for two years, then 1,100 yen.", "After two years it is 1,100 yen.", False),
+    ("Returns are accepted within 30 days.", "Returns are accepted within 14 days.", True),
+)  # fmt: skip
+
+
+def talk(
+    answer: str, *, persona: str = "calm", case: str = "fees-01-ja", language: Language = "ja", **more: Any
+) -> Conversation:
+    """A conversation of one turn."""
+    about = Case(id=case, question="いくらですか", language=language, **more)
+    turn = Turn(index=1, user=about.question, answer=Answer(text=answer))
+    return Conversation(id=f"{persona}/{case}#1", case=about, persona=persona, turns=(turn,))
+
+
+def held(*talks: Conversation) -> Results:
+    """A run of these conversations."""
+    run: Run = rehearsed().run
+    return Results(run=run, planned=len(talks), conversations=talks)
+
+
+@pytest.mark.parametrize(("one", "other", "disagree"), PAIRS)
+def test_two_answers_disagree_or_do_not(one: str, other: str, disagree: bool) -> None:
+    """In either order, and with both statements word for word."""
+    for first, second in ((one, other), (other, one)):
+        found = disagreement(first, second)
+        assert (found is not None) == disagree
+        assert found is None or (found.one in first and found.other in second)
+
+
+def test_personas_that_are_told_another_price_are_found() -> None:
+    """The share counts pairs; the interval is drawn by question."""
+    calm, beginner = talk("月額は2,980円です。"), talk("月額は税込2,980円です。", persona="beginner")
+    angry = talk("月額は3,980円です。", persona="angry")
+    fine = [talk("はい、できます。", case="other-ja", persona=who) for who in ("calm", "angry")]
+
+    found = consistency(held(calm, beginner, angry, *fine))
+
+    assert [(case.case, case.pairs, round(case.share, 2)) for case in found.cases] == [
+        ("fees-01", 3, 0.33),
+        ("other", 1, 1.0),
+    ]
+    assert {(clash.one, clash.other) for clash in found.clashes} == {
+        ("calm/fees-01-ja#1", "angry/fees-01-ja#1"),
+        ("beginner/fees-01-ja#1", "angry/fees-01-ja#1"),
+    }
+    assert found.share == pytest.approx(2 / 3)
+    assert (found.low, found.high) == pytest.approx((1 / 3, 1.0))
+
+
+def test_a_question_is_known_in_other_words_and_languages() -> None:
+    """By its tag, or by its id without the language."""
+    assert subject(talk("-").case) == subject(talk("-", case="fees-01-en").case) == "fees-01"
+    assert subject(talk("-", case="en/fees-01").case) == "fees-01"
+    assert subject(talk("-", case="x", tags=("variant:fees-01",)).case) == "fees-01"
+    assert subject(talk("-", case="enable-01").case) == "enable-01"
+
+
+def test_a_language_that_is_told_another_figure_is_found() -> None:
+    """Only where the figure is what the question is about."""
+    right = talk("月額は4,180円です。", references=("月額4,180円です。",))
+    wrong = talk("It is 5,280 yen a month.", case="fees-01-en", language="en")
+    same = talk("It costs 4,180 yen monthly.", case="fees-01-en", language="en")
+
+    assert [clash.link for clash in consistency(held(right, wrong)).clashes] == ["same_question"]
+    assert consistency(held(right, same)).clashes == ()
+    assert across_languages("工事費は22,000円です。", "The fee is 550 yen.", ()) is None
+    assert across_languages("はい、使えます。", "No, you cannot use it.", ()) is not None
+
+
+def test_other_questions_on_the_same_passages_are_told_and_not_counted() -> None:
+    """They may say different things; where they contradict each other, that stands beside the figure."""
+    one = talk("解約金は9,500円です。", case="a", passages=("doc",))
+    other = talk("解約金は8,000円です。", case="b", passages=("doc",))
+
+    found = consistency(held(one, other))
+
+    assert found.share is None
+    assert [clash.link for clash in found.beside] == ["same_passages"]
+
+
+def test_failed_answers_say_nothing() -> None:
+    """A bot that did not answer disagrees with nobody."""
+    silent = talk("")
+
+    assert consistency(held(talk("月額は2,980円です。"), silent)).cases == ()
+
+
+def test_a_report_has_a_line_only_where_customers_were_told_different_things() -> None:
+    """In both languages, with both statements."""
+    calm, angry = talk("月額は2,980円です。"), talk("月額は3,980円です。", persona="angry")
+
+    assert consistency_line(held(calm), "ja") is None
+    for language in ("ja", "en"):
+        line = consistency_line(held(calm, angry), "ja" if language == "ja" else "en")
+        assert line is not None
+        assert "月額は2,980円です。" in line
+        assert "月額は3,980円です。" in line
+
+
+def test_the_demo_bot_tells_every_persona_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    """No false alarm on a real run, and a price that only angry customers are told is found in it."""
+    assert (
+        main(
+            (
+                "--offline",
+                "--persona",
+                "angry",
+                "--persona",
+                "calm",
+                "--limit",
+                "5",
+                "--turns",
+                "2",
+                "--judges",
+                "turn",
+            )
+        )
+        == 0
+    )
+    capsys.readouterr()
+    results = read_run(find_run("latest", Path("runs")))
+
+    assert consistency(results).clashes == ()
+
+    planted = [_dearer(talk) if talk.persona == "angry" else talk for talk in results.conversations]
+    changed = {t.case.id for t, was in zip(planted, results.conversations, strict=True) if t != was}
+    found = consistency(results.model_copy(update={"conversations": tuple(planted)}))
+    alarmed = {
+        talk.case.id for talk in planted for clash in found.clashes if talk.id in (clash.one, clash.other)
+    }
+
+    assert changed
+    assert alarmed == changed
+    assert all("angry/" in clash.one + clash.other for clash in found.clashes)
+
+
+def _dearer(talk: Conversation) -> Conversation:
+    """The same conversation with every amount changed."""
+    turns = []
+    for turn in talk.turns:
+        text = turn.answer.text
+        for each in specifics_of(text):
+            if each.kind == "amount":
+                text = text.replace(each.text, f"9{each.text}")
+        turns.append(turn.model_copy(update={"answer": turn.answer.model_copy(update={"text": text})}))
+    return talk.model_copy(update={"turns": tuple(turns)})

@@ -1,0 +1,297 @@
+"""Red turns as things to mend: grouping, ranking, and what mending would bring."""
+
+import re
+import time
+import tomllib
+from collections.abc import Sequence
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simulator.analysis.figures import Summary
+from simulator.analysis.summary import summarise
+from simulator.blame.cause import Blame, Cause
+from simulator.fixes.fix import Fix, Improvements
+from simulator.fixes.improve import fixes, improvements
+from simulator.fixes.of_run import improvements_of
+from simulator.fixes.wording import WORDS
+from simulator.types import (
+    Answer,
+    Case,
+    Conversation,
+    Failure,
+    Language,
+    Passage,
+    RedRules,
+    Results,
+    Score,
+    Turn,
+)
+from tests.rehearsed import rehearsed
+
+CAUSES: tuple[Cause, ...] = get_args(Cause)
+FEE = Passage(id="ja/17-fee", text="# 光の解約金\n\n24か月以内の解約は4,800円です。", source="ja/17-fee.md")
+
+
+def run_of(grades: Sequence[Sequence[int]], **case: Any) -> tuple[Results, Summary]:
+    """A run whose conversations have turns with these grades (1..5), and its figures."""
+    base = rehearsed("ja")
+    talks, scores = [], []
+    for number, turns in enumerate(grades):
+        key = f"angry/case-{number}#1"
+        known = Case(id=f"case-{number}", question=f"解約金はいくらですか{number}", language="ja", **case)
+        answer = Answer(text="わかりません。", passages=(FEE,))
+        held = tuple(Turn(index=i, user=known.question, answer=answer) for i, _ in enumerate(turns, 1))
+        talks.append(Conversation(id=key, case=known, persona="angry", turns=held, ended="gave_up"))
+        scores += [
+            Score(
+                judge="turn", conversation=key, turn=i, state="scored", value=g / 5, raw=g, reason=f"低い{i}"
+            )
+            for i, g in enumerate(turns, 1)
+        ]
+    results = base.model_copy(
+        update={"planned": len(talks), "conversations": tuple(talks), "scores": tuple(scores)}
+    )
+    return results, summarise(results, rules=RedRules(), judges=("turn",), seed=1)
+
+
+def blamed(summary: Summary, cause: Cause = "ignored", **known: Any) -> list[Blame]:
+    """The same cause for every red turn."""
+    return [
+        Blame(conversation=red.conversation, turn=red.turn, cause=cause, evidence="なぜなら。", **known)
+        for red in summary.reddest
+    ]
+
+
+def found(grades: Sequence[Sequence[int]], causes: Sequence[dict[str, Any]], **case: Any) -> Improvements:
+    """What there is to mend when the red turns, gravest first, have these causes."""
+    results, summary = run_of(grades, **case)
+    pairs = zip(summary.reddest, causes, strict=True)
+    told = [
+        Blame(conversation=red.conversation, turn=red.turn, evidence="なぜなら。", **cause)
+        for red, cause in pairs
+    ]
+    return improvements(results, summary, told)
+
+
+def test_turns_of_one_cause_and_article_are_one_fix() -> None:
+    """Pieces of an article are the article; its title is in the sentence."""
+    results, summary = run_of([[2], [2], [5]], passages=("ja/17-fee",))
+    pieces = ("ja/17-fee", "ja/17-fee#2")
+    told = [
+        blame.model_copy(update={"articles": (piece,)})
+        for blame, piece in zip(blamed(summary, "retrieval"), pieces, strict=True)
+    ]
+    (fix,) = fixes(results, summary, told)
+
+    assert (fix.rank, fix.key) == (1, "retrieval/article:ja/17-fee")
+    assert len(fix.turns) == len(fix.cases) == 2
+    assert fix.personas == ("angry",)
+    assert "「光の解約金」の記事（ja/17-fee）が検索で見つかるように" in fix.what
+    assert [example.case for example in fix.examples] == ["case-0", "case-1"]
+
+
+def test_rows_of_a_table_stay_apart() -> None:
+    """`faq#1` and `faq#2` are two articles: there is none that is called `faq`."""
+    causes = [{"cause": "retrieval", "articles": (f"faq#{n}",)} for n in (1, 2)]
+
+    assert len(found([[2], [2]], causes).fixes) == 2
+
+
+def test_inventions_are_of_the_prompt_unless_one_article_brings_them_about() -> None:
+    """Two articles: one line of the prompt. One article: that one is written more clearly."""
+    apart = found([[2], [2]], [{"cause": "invented", "articles": (f"a{n}",)} for n in (1, 2)])
+    alone = found([[2], [2]], [{"cause": "invented", "articles": ("ja/17-fee",)}] * 2)
+
+    assert [fix.key for fix in apart.fixes] == ["invented/prompt"]
+    assert "プロンプトに「資料にないことは答えない」を足す" in apart.fixes[0].what
+    assert [fix.key for fix in alone.fixes] == ["invented/article:ja/17-fee"]
+
+
+def test_a_spelling_is_a_pair_of_the_dictionary() -> None:
+    """The same pair twice is one fix, whatever the article."""
+    pair = {"cause": "spelling", "pair": ("違約金", "契約解除料")}
+    (fix,) = found([[2], [2]], [pair | {"articles": ("a",)}, pair | {"articles": ("b",)}]).fixes
+
+    assert fix.what == "辞書に「違約金＝契約解除料」を登録する。"
+    assert fix.pair == ("違約金", "契約解除料")
+
+
+def test_single_turns_of_an_article_join_where_one_mend_covers_both() -> None:
+    """Not found and worded otherwise: the pair mends both. Missing knowledge stays on its own."""
+    causes = [
+        {"cause": "retrieval", "articles": ("a",)},
+        {"cause": "spelling", "articles": ("a",), "pair": ("違約金", "解約金")},
+        {"cause": "knowledge", "articles": ("a",)},
+    ]
+    keys = {fix.key: len(fix.turns) for fix in found([[2], [2], [2]], causes).fixes}
+
+    assert keys == {"spelling/pair:違約金=解約金": 2, "knowledge/article:a": 1}
+
+
+def test_two_pairs_of_one_article_are_two_mends() -> None:
+    """One registered word does not help who uses another."""
+    causes = [
+        {"cause": "spelling", "articles": ("a",), "pair": (word, "解約金")} for word in ("違約金", "罰金")
+    ]
+
+    assert len(found([[2], [2]], causes).fixes) == 2
+
+
+def test_a_customer_who_should_be_passed_on_needs_a_line_of_its_own() -> None:
+    """The prompt is told to hand over, not to say that it does not know."""
+    (fix,) = found([[2]], [{"cause": "misunderstood", "articles": ("a",)}], handover="required").fixes
+
+    assert "担当者に引き継ぐ" in fix.what
+    assert fix.where == "プロンプト"
+
+
+def test_faults_of_the_customer_are_no_fixes() -> None:
+    """They stand apart, without a rank and without a gain."""
+    told = found([[2], [2]], [{"cause": "customer"}, {"cause": "ignored", "articles": ("a",)}])
+
+    assert [fix.cause for fix in told.fixes] == ["ignored"]
+    assert [(fix.cause, fix.rank, fix.gain) for fix in told.customer] == [("customer", 0, 0.0)]
+
+
+def test_what_brings_most_comes_first_then_what_is_gravest() -> None:
+    """Two turns of a two-turn conversation weigh as much as the one turn of another."""
+    causes = [
+        {"cause": "knowledge", "articles": ("a",)},
+        {"cause": "knowledge", "articles": ("b",)},
+        {"cause": "knowledge", "articles": ("b",)},
+        {"cause": "ignored", "articles": ("c",)},
+    ]
+    told = found([[1], [2, 2], [3], [5]], causes).fixes
+
+    assert [fix.key[-1] for fix in told] == ["a", "b", "c"]
+    assert [round(fix.gain, 4) for fix in told] == [0.2, 0.15, 0.1]
+
+
+def test_a_mended_turn_is_graded_like_those_that_are_not_red() -> None:
+    """The mean of 4 and 5 is 4.5 of 5; where the bot should have refused, the full mark."""
+    told = found([[2], [4], [5]], [{"cause": "ignored", "articles": ("a",)}])
+    refused = found([[2], [4], [5]], [{"cause": "should_refuse"}])
+
+    assert told.goal == pytest.approx(0.9)
+    assert told.fixes[0].gain == pytest.approx((0.9 - 0.4) / 3)
+    assert refused.fixes[0].gain == pytest.approx((1.0 - 0.4) / 3)
+
+
+def test_without_a_good_turn_the_goal_is_four_of_five() -> None:
+    """Nothing in the run says what a good answer is graded."""
+    assert found([[2]], [{"cause": "tone"}]).goal == 0.8
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.lists(st.integers(1, 5), min_size=1, max_size=4), min_size=1, max_size=6),
+    st.lists(st.sampled_from(CAUSES), min_size=24, max_size=24),
+)
+def test_gains_add_up(grades: list[list[int]], causes: list[Cause]) -> None:
+    """All fixes together bring what a run with those turns mended would score, and never more than 1."""
+    results, summary = run_of(grades)
+    told = [
+        Blame(conversation=r.conversation, turn=r.turn, cause=c, evidence="-", articles=("a",))
+        for r, c in zip(summary.reddest, causes, strict=False)
+    ]
+    made = improvements(results, summary, told)
+    better = {
+        (b.conversation, b.turn): 1.0 if b.cause == "should_refuse" else made.goal
+        for b in told
+        if b.cause != "customer"
+    }
+    scores = [
+        s.model_copy(update={"value": max(s.value or 0, better.get((s.conversation, s.turn), 0))})
+        for s in results.scores
+    ]
+    mended = summarise(
+        results.model_copy(update={"scores": tuple(scores)}), rules=RedRules(), judges=("turn",), seed=1
+    )
+
+    assert sum(fix.gain for fix in made.fixes) <= 1 - (made.score or 0) + 1e-9
+    assert made.mended == pytest.approx(mended.score)
+
+
+def test_turns_that_a_customer_spoilt_weigh_nothing_where_they_are_left_out() -> None:
+    """The score is over the others, and so are gains."""
+    results, summary = run_of([[2, 2], [5]])
+    spoilt = summary.simulator.customers.model_copy(
+        update={"spoilt": (("angry/case-0#1", 2),), "handling": "exclude"}
+    )
+    told = summarise(results, rules=RedRules(), judges=("turn",), seed=1, customers=spoilt)
+    (fix,) = fixes(results, told, blamed(told, articles=("a",)))
+
+    assert told.score == pytest.approx(0.7)
+    assert fix.gain == pytest.approx((1.0 - 0.4) / 2)
+
+
+def test_an_answer_that_never_came_names_the_failure() -> None:
+    """A timeout is mended in the bot, not in an article."""
+    results, _ = run_of([[1]])
+    (talk,) = results.conversations
+    silent = Answer(text="", error=Failure(kind="timeout", message="60 s"))
+    talk = talk.model_copy(update={"turns": (talk.turns[0].model_copy(update={"answer": silent}),)})
+    results = results.model_copy(update={"conversations": (talk,)})
+    summary = summarise(results, rules=RedRules(), judges=("turn",), seed=1)
+    (fix,) = improvements_of(results, summary).fixes
+
+    assert fix.key == "no_answer/bot:timeout"
+    assert fix.what == "ボットが時間内に答えるようにする（応答の遅い処理か、--timeout の秒数を見直す）。"
+
+
+def test_a_fix_is_certain_where_most_of_its_turns_are() -> None:
+    """One doubtful turn in three leaves it certain, two do not."""
+    causes = [{"cause": "ignored", "articles": ("a",), "sure": sure} for sure in (True, True, False)]
+    doubtful = [{**cause, "sure": n == 0} for n, cause in enumerate(causes)]
+
+    assert found([[2]] * 3, causes).fixes[0].sure
+    assert not found([[2]] * 3, doubtful).fixes[0].sure
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+@pytest.mark.parametrize("cause", CAUSES)
+def test_every_cause_has_its_sentence(cause: Cause, language: Language) -> None:
+    """With an article and without one, in both languages, one sentence with a full stop."""
+    for articles in ((), ("ja/17-fee",)):
+        results, summary = run_of([[2], [5]])
+        told = improvements(results, summary, blamed(summary, cause, articles=articles), language=language)
+        (fix,) = told.fixes or told.customer
+
+        assert fix.what.endswith("。" if language == "ja" else (".", ").", "”", ".”"))
+        assert "$" not in fix.what + fix.title + fix.where
+
+
+def test_the_words_are_there_in_both_languages() -> None:
+    """The same keys with the same variables."""
+    told = tomllib.loads(WORDS.path.read_text(encoding="utf-8"))
+    variables = {
+        language: {key: set(re.findall(r"(?a)\$(\w+)", text)) for key, text in texts.items()}
+        for language, texts in told.items()
+    }
+
+    assert variables["ja"] == variables["en"]
+
+
+def test_a_green_run_has_nothing_to_mend() -> None:
+    """And its score would not change."""
+    told = improvements_of(*run_of([[5], [4]]))
+
+    assert told.fixes == told.customer == ()
+    assert told.mended == pytest.approx(0.9)
+
+
+def test_many_turns_take_time_in_proportion() -> None:
+    """Thousands of red turns of as many articles are grouped in a moment."""
+    results, summary = run_of([[2, 2]] * 2000)
+    told = [
+        blame.model_copy(update={"articles": (f"a{number}",)})
+        for number, blame in enumerate(blamed(summary, "retrieval"))
+    ]
+    began = time.process_time()
+    made: tuple[Fix, ...] = fixes(results, summary, told)
+
+    assert len(made) == 4_000
+    assert time.process_time() - began < 1.5

@@ -1,0 +1,130 @@
+"""`fixes RUN` from the command line."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.cases import read_cases
+from simulator.commands.app import main
+from simulator.commands.publish import improvements_for
+from simulator.outcome import figures_of
+from simulator.settings import from_run
+from simulator.store import read_run
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with one offline run of the bundled bot."""
+    folder = tmp_path_factory.mktemp("fixes")
+    code = main(["--offline", "--limit", "8", "--turns", "2", "--persona", "angry", "--runs", str(folder)])
+
+    assert code == 0
+    return folder
+
+
+def fixes(runs: Path, *options: str) -> int:
+    """The command on the newest run."""
+    return main(["fixes", "latest", "--runs", str(runs), *options])
+
+
+def test_the_list_is_printed(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Best first, and the exit code is 0."""
+    capsys.readouterr()
+
+    assert fixes(runs, "--top", "2") == 0
+    shown = capsys.readouterr().out
+    assert "直すところ（効果の大きい順）" in shown
+    assert "1.  " in shown
+    assert "3.  " not in shown
+
+
+def test_json_is_one_object(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With every fix, its turns and links into the page; the list for people goes to stderr."""
+    capsys.readouterr()
+    assert fixes(runs, "--json") == 0
+    told = capsys.readouterr()
+    found: dict[str, Any] = json.loads(told.out)
+    first = found["fixes"][0]
+    page = Path(found["page"]).read_text(encoding="utf-8")
+
+    assert {"key", "what", "where", "cause", "sure", "gain", "turns", "personas", "cases"} <= first.keys()
+    assert found["left_out"] == 0
+    assert found["mended"] <= 1
+    assert f'id="{first["examples"][0]["link"].partition("#")[2]}"' in page
+    assert "直すところ" in told.err
+
+
+def test_the_failed_questions_can_be_asked_again(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The file is read as questions, and the printed command runs with it."""
+    path = tmp_path / "failed.csv"
+    capsys.readouterr()
+    assert fixes(runs, "--focus", str(path), "--top", "1") == 0
+    said = capsys.readouterr().err
+    (command,) = [line.split("run.py ")[1] for line in said.splitlines() if "--cases" in line]
+
+    assert {case.id for case in read_cases(path)} < {
+        talk.case.id for talk in read_run(newest(runs)).conversations
+    }
+    assert "--persona angry" in command
+    assert main([*command.split(), "--runs", str(tmp_path / "again"), "--dry-run"]) == 0
+    assert "--replay " in said
+
+
+def test_markdown_goes_to_a_file(runs: Path, tmp_path: Path) -> None:
+    """To be handed on."""
+    path = tmp_path / "fixes.md"
+
+    assert fixes(runs, "--markdown", str(path)) == 0
+    assert path.read_text(encoding="utf-8").startswith("## 直すところ")
+
+
+def test_the_bot_is_asked_once(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """How often is said before; the second time there is nothing left to ask."""
+    capsys.readouterr()
+    assert fixes(runs, "--ask-again") == 0
+    first = capsys.readouterr().err
+    assert fixes(runs, "--ask-again") == 0
+    second = capsys.readouterr().err
+
+    assert "ボットに最大" in first
+    assert "asked_again" in read_run(newest(runs)).notes
+    assert "たずねることはありません" in second
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--focus", "failed.docx"), "write a .csv"),
+        (("--knowledge", "no-such-folder"), "no-such-folder"),
+        (("--top", "0"), "--top"),
+    ],
+)
+def test_wrong_input_is_one_line(
+    runs: Path, options: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 2, and what to do."""
+    capsys.readouterr()
+
+    assert fixes(runs, *options) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert says in said
+
+
+def test_a_report_needs_no_knowledge(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A folder that was moved since is said, and there is something to mend all the same."""
+    results = read_run(newest(runs))
+    settings = from_run({**results.run.settings, "knowledge": "no-such-folder"})
+    capsys.readouterr()
+
+    assert improvements_for(results, figures_of(results, settings), settings, "ja").fixes
+    assert "Causes are told without it." in capsys.readouterr().err
+
+
+def newest(runs: Path) -> Path:
+    """The run file of the newest run of a folder."""
+    return max(runs.glob("*/run.sqlite"))

@@ -1,0 +1,198 @@
+"""What to mend, as people see it: terminal, page, worksheet, Markdown."""
+
+import io
+import re
+import tomllib
+from typing import Any, get_args
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from simulator.analysis.gate import decide
+from simulator.analysis.summary import summarise
+from simulator.blame.cause import Blame, Cause
+from simulator.fixes.fix import Improvements
+from simulator.fixes.improve import improvements
+from simulator.fixes.of_run import improvements_of
+from simulator.fixes.wording import cause_name
+from simulator.reports.console import paint_fixes
+from simulator.reports.fix_words import FIXES
+from simulator.reports.html import render
+from simulator.reports.html_talks import anchors_of
+from simulator.reports.layouts import layouts
+from simulator.reports.markdown_fixes import fixes_markdown
+from simulator.reports.sheet_words import SheetWords
+from simulator.reports.told import Told
+from simulator.reports.words import words_of
+from simulator.reports.worksheets import worksheets
+from simulator.types import Language, RedRules, Results
+from tests.rehearsed import JUDGES, hostile, large, rehearsed
+
+EVIL = "<img src=x onerror=alert(1)>\x1b[2J[bold]=1+1|`@team`](http://x)"
+
+
+def told(results: Results, language: Language = "ja", mends: Improvements | None = None) -> Told:
+    """All that reports are made from."""
+    summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
+    return Told(results, summary, decide(summary, None, 0.05), language, mends=mends)
+
+
+def spoilt() -> Told:
+    """A run in which every other red turn is the simulated customer's fault."""
+    results = rehearsed("ja")
+    summary = told(results).summary
+    causes = [
+        Blame(
+            conversation=red.conversation, turn=red.turn, evidence="なぜなら。",
+            cause="customer" if number % 2 else "ignored", articles=(f"a{number}",),
+        )
+        for number, red in enumerate(summary.reddest)
+    ]  # fmt: skip
+    return told(results, mends=improvements(results, summary, causes))
+
+
+def printed(known: Told, width: int = 80, top: int = 10) -> str:
+    """The list as a terminal of that width shows it."""
+    out = io.StringIO()
+    words = words_of(known.summary, known.language)
+    paint_fixes(known.improvements, "run-1", words, Console(file=out, width=width), top=top)
+    return out.getvalue()
+
+
+def page(known: Told) -> str:
+    """The page with what to mend."""
+    return render(known.results, known.summary, known.gate, known.language, mends=known.mends)
+
+
+def row(known: Told, at: int = 0) -> dict[str, str]:
+    """A row of the worksheet, by column."""
+    sheet = next(sheet for sheet in worksheets(known) if sheet.name == "fixes")
+    return {key: cell.text for key, cell in sheet.rows[at].cells.items()}
+
+
+@pytest.mark.parametrize("width", [60, 80, 110])
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_the_list_fits_the_terminal(language: Language, width: int) -> None:
+    """Ranked, with the gain, the cause and an example, no line wider than the terminal."""
+    shown = printed(told(rehearsed(language), language), width)
+
+    assert max(map(cell_len, shown.splitlines())) <= width
+    assert "\n1.  " in shown
+    assert ("点" if language == "ja" else "points") in shown
+
+
+def test_only_the_best_are_listed() -> None:
+    """The rest is counted."""
+    known = told(rehearsed("ja"))
+    shown = printed(known, top=1)
+
+    assert "\n2.  " not in shown
+    assert f"ほか {len(known.improvements.fixes) - 1} 件" in shown
+
+
+def test_faults_of_the_customer_stand_apart_everywhere() -> None:
+    """Below the list, as one line of the page, unranked in the worksheet."""
+    known = spoilt()
+    last = row(known, -1)
+
+    assert "お客様役の問題（ボットの直すところには数えません）" in printed(known)
+    assert "ターンは、ボットではなくお客様役の問題です" in page(known)
+    assert (last["found_cause"], last.get("rank", ""), last.get("gain", "")) == ("お客様役", "", "")
+
+
+def test_a_green_run_says_so() -> None:
+    """There is nothing to mend, and that is good news."""
+    results = rehearsed("ja")
+    known = told(results.model_copy(update={"scores": (), "conversations": ()}))
+
+    assert "直すところはありません" in printed(known)
+    assert "直すところはありません" in fixes_markdown(known.improvements, "run-1", known.names)
+
+
+def test_cards_lead_to_their_turns() -> None:
+    """Every link of the block is an id of the page, and the best fix has the longest bar."""
+    shown = page(told(rehearsed("ja")))
+    block = shown[shown.index('<ol class="fixes">') : shown.index('id="before"')]
+    links = re.findall(r'href="#([^"]+)"', block)
+
+    assert links
+    assert all(f'id="{link}"' in shown for link in links)
+    assert re.findall(r'rect width="([\d.]+)"', block)[0] == "100.0"
+
+
+def test_anchors_are_those_of_the_page() -> None:
+    """What `--json` links to is there."""
+    known = told(rehearsed("ja"))
+    shown = page(known)
+
+    assert all(f'id="{anchor}"' in shown for anchor in anchors_of(known.results).values())
+
+
+def test_a_row_is_the_teams_from_run_to_run() -> None:
+    """Its key names cause and place, not the run; three columns are the team's."""
+    sheet = next(sheet for sheet in worksheets(told(rehearsed("ja"))) if sheet.name == "fixes")
+    theirs = [column.title for column in sheet.columns if column.owner == "team"]
+
+    assert theirs == ["担当者", "対応状況", "メモ"]
+    assert all("20261121" not in row.key for row in sheet.rows)
+    assert layouts()["fixes"].team == {"assignee", "status", "memo"}
+
+
+def test_the_review_has_the_cause_beside_the_teams_own() -> None:
+    """As a suggestion: their own column stays empty; its note says why."""
+    known = told(rehearsed("ja"))
+    review = next(sheet for sheet in worksheets(known) if sheet.name == "review")
+    suggested = [row.cells["likely_cause"] for row in review.rows if row.cells["likely_cause"].text]
+
+    assert len(suggested) == known.summary.red
+    assert all(re.search(r"（(確か|推定)）$", cell.text) and cell.note for cell in suggested)
+    assert not [row for row in review.rows if "cause" in row.cells]
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_causes_are_called_alike_everywhere(language: Language) -> None:
+    """What is found and what the team picks from its dropdown have the same names."""
+    offered = {choice.id: choice.title for choice in SheetWords(language).choices("cause")}
+
+    assert {cause: cause_name(cause, language) for cause in get_args(Cause)}.items() <= offered.items()
+
+
+def test_hostile_texts_stay_texts() -> None:
+    """No tag, no control code, no markup, whoever said it."""
+    known = told(hostile(EVIL))
+    shown = printed(known)
+    written = fixes_markdown(known.improvements, "run-1", known.names)
+
+    assert "\x1b" not in shown + written + page(known)
+    assert not re.search(r"(?<!\\)<img", page(known) + written)
+    assert "](http" not in written
+    assert "\x1b" not in "".join(row(known).values())
+
+
+def test_the_block_is_small() -> None:
+    """A thousand conversations of three turns leave the page its budget."""
+    shown = page(told(large(300)))
+    block = shown[shown.index('<ol class="fixes">') : shown.index('id="before"')]
+
+    assert len(block.encode()) < 25_000
+
+
+def test_the_words_are_there_in_both_languages() -> None:
+    """The same keys with the same variables."""
+    texts = tomllib.loads(FIXES.path.read_text(encoding="utf-8"))
+    variables: dict[str, Any] = {
+        language: {key: set(re.findall(r"(?a)\$(\w+)", text)) for key, text in table.items()}
+        for language, table in texts.items()
+    }
+
+    assert variables["ja"] == variables["en"]
+
+
+def test_what_was_looked_up_is_not_looked_up_again() -> None:
+    """Reports take what they are given."""
+    known = told(rehearsed("ja"))
+    none = Improvements(language="ja", score=None, goal=0.8)
+
+    assert told(known.results, mends=none).improvements is none
+    assert improvements_of(known.results, known.summary).fixes

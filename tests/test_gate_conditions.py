@@ -1,0 +1,237 @@
+"""Conditions of the gate: read, refused with a reason, and decided one by one."""
+
+from typing import Any
+
+import pytest
+
+from simulator.analysis.bounds import clusters, doubt
+from simulator.analysis.checked import MOST, Checked, check, check_corrected
+from simulator.analysis.corrected import Corrected
+from simulator.analysis.gate import decide_conditions
+from simulator.analysis.measured import Measured, measured, unheard
+from simulator.analysis.summary import summarise
+from simulator.conditions import Condition, asked, check_names, conditions, read_confidence, read_target
+from simulator.errors import UnknownName
+from simulator.reports.gate_table import conditions_table
+from simulator.reports.notes import notes, verdict
+from simulator.reports.words import Words
+from simulator.types import Language, RedRules, Results
+from tests.rehearsed import JUDGES, rehearsed
+
+
+def shares(hits: int, n: int, repeats: int = 1) -> Measured:
+    """So many of n questions were answered well, each asked so often."""
+    values = [float(place < hits) for place in range(n) for _ in range(repeats)]
+    found = clusters(values, [f"q{place}" for place in range(n) for _ in range(repeats)])
+    return Measured(found.mean, found, len(values), talks=len(values))
+
+
+def checked(text: str, found: Measured, level: float | None = 0.95) -> Checked:
+    """One condition decided."""
+    (condition,) = conditions(text)
+    return check(condition, found, level, 0.05)
+
+
+@pytest.mark.parametrize(("given", "read"), [
+    ("turn>=90", "turn >= 0.9"),
+    ("turn ≥ ８０ AND red<=0.1", "turn >= 0.8 and red <= 0.1"),
+    ("severity_major == 0 and severity_major == 0", "severity_major == 0"),
+    ("p95_seconds < 2.5 and cost_usd <= 1e1", "p95_seconds < 2.5 and cost_usd <= 10"),
+    ("failed == 0", "failed == 0"), ("90", 0.9), (0.9, 0.9), (None, None),
+])  # fmt: skip
+def test_a_target_is_a_number_or_conditions(given: Any, read: Any) -> None:
+    """In any width and spelling; what is said twice is asked once."""
+    assert read_target(given) == read
+
+
+@pytest.mark.parametrize(("given", "said"), [
+    ("turn => 0.9", "is no condition"), ("turn", "is no condition"), ("0.8 <= turn", "is no condition"),
+    ("turn >= 0.9 or red <= 0.1", "is no condition"), ("turn >= 0.9 and", "is no condition"),
+    ("", "is no condition"), ("__import__('os')", "is no condition"), ("turn >= 1.2.3", "is no number"),
+    ("turn >= 1.2", "between 0 and 1"), ("turn == 0.9", "write turn >= 0.9"), (True, "between 0 and 1"),
+    ("severity_major <= 1.5", "is a number of turns"), ("severity_major >= 1", "can only be limited"),
+    ("p95_seconds >= 1", "can only be limited"), ("cost_usd <= -1", "is an amount of dollars"),
+])  # fmt: skip
+def test_what_makes_no_sense_is_told(given: Any, said: str) -> None:
+    """One line that says how it is written."""
+    with pytest.raises(ValueError, match=said):
+        read_target(given)
+
+
+def test_names_that_are_not_there_are_refused_with_those_that_are() -> None:
+    """A near one is offered."""
+    with pytest.raises(UnknownName, match=r"unknown figure in --target 'tern'. Did you mean turn\?.*score"):
+        check_names("score >= 0.9 and tern >= 0.8", JUDGES)
+    check_names("turn >= 0.9 and fluency >= 0.8 and severity_minor <= 3", JUDGES)
+    assert asked(0.9) == (Condition(name="score", comparison=">=", threshold=0.9),)
+
+
+def test_a_certainty_may_be_a_percentage() -> None:
+    """95 means 0.95; nonsense is left for the settings to refuse."""
+    assert (read_confidence(95), read_confidence("0.9"), read_confidence("x")) == (0.95, 0.9, "x")
+
+
+@pytest.mark.parametrize(("hits", "n", "decision"), [
+    (59, 59, "passed"), (58, 58, "undecided"), (54, 59, "undecided"), (40, 59, "missed"),
+])  # fmt: skip
+def test_a_share_passes_with_its_lower_bound(hits: int, n: int, decision: str) -> None:
+    """59 right answers of 59 are needed for 95 % at 95 %: one of the best known numbers of statistics."""
+    assert checked("refused_correctly >= 0.95", shares(hits, n)).decision == decision
+    wrong = shares(n - hits, n)
+    assert checked("failed <= 0.05", wrong).decision == decision
+
+
+def test_without_a_level_the_figure_decides() -> None:
+    """As a plain target does, but never on fewer than five questions."""
+    assert checked("turn >= 0.9", shares(9, 10), None).decision == "passed"
+    assert checked("turn >= 0.9", shares(8, 10), None).decision == "missed"
+    assert checked("turn >= 0.9", shares(4, 4), None).lack == "few"
+
+
+def test_what_would_settle_it_does() -> None:
+    """With as many more questions that go the same way it passes, with half as many it does not."""
+    found = checked("turn >= 0.8", shares(36, 40))
+    assert found.more is not None
+    values = shares(36, 40).found
+    assert values is not None
+
+    assert found.decision == "undecided"
+    assert found.more.questions == found.more.conversations
+    assert doubt(values, 0.8, (41 + found.more.questions) / 40) <= 0.05
+    assert doubt(values, 0.8, (40 + found.more.questions / 2) / 40) > 0.05
+
+
+def test_repeats_help_only_against_chance() -> None:
+    """Questions that always fail fail again; each further question costs as many conversations as before."""
+    found = checked("turn >= 0.8", shares(18, 20, repeats=3))
+    assert found.more is not None
+
+    assert found.more.conversations == 3 * found.more.questions
+    assert found.more.repeats is False
+    assert shares(18, 20).found is not None
+    single = checked("turn >= 0.8", shares(18, 20)).more
+    assert single is not None
+    assert single.repeats is None
+
+
+def test_too_close_for_any_number() -> None:
+    """Just at the target no number of questions settles anything."""
+    found = checked("turn >= 0.9", shares(36, 40))
+
+    assert (found.decision, found.lack, found.more) == ("undecided", "close", None)
+    assert MOST >= 1000
+
+
+def test_missing_values_and_missing_questions_never_pass() -> None:
+    """However good the rest is."""
+    assert checked("turn >= 0.5", shares(100, 100)._replace(failed=6)).lack == "ungraded"
+    assert checked("turn >= 0.5", Measured(None, None, 0)).lack == "nothing"
+    assert checked("severity_major == 0", Measured(None, None, 0)).decision == "undecided"
+
+
+def test_a_count_is_a_fact_that_says_how_far_it_goes() -> None:
+    """None seen in 40 turns of 40 questions: it may still be 7 % of turns."""
+    none = shares(0, 40)._replace(value=0)
+    found = checked("severity_major == 0", none)
+
+    assert found.decision == "passed"
+    assert found.high == pytest.approx(0.0722, abs=1e-3)
+    assert checked("severity_major == 0", shares(1, 40)._replace(value=1)).decision == "missed"
+
+
+def test_people_decide_where_they_graded() -> None:
+    """The corrected score passes by its own interval; for more certainty the interval is wider."""
+    of_judge = checked("score >= 0.8", shares(100, 100))
+    corrected = Corrected(score=0.85, interval=(0.81, 0.89), n=60, bias={}, power=1)
+
+    assert check_corrected(of_judge, corrected, 0.95).decision == "passed"
+    assert check_corrected(of_judge, corrected, 0.999).decision == "undecided"
+    low = corrected.model_copy(update={"score": 0.7, "interval": (0.65, 0.75)})
+    assert check_corrected(of_judge, low, 0.95).decision == "missed"
+    assert check_corrected(of_judge, low, 0.95).value == 0.7
+
+
+@pytest.mark.parametrize(("name", "value"), [
+    ("red", 8 / 13), ("severity_major", None), ("failed", None), ("turn", None), ("fluency", None),
+    ("p95_seconds", None), ("cost_usd", 0.1247), ("answered_correctly", None), ("refused_correctly", None),
+    ("handover_correctly", None), ("score", None),
+])  # fmt: skip
+def test_every_figure_agrees_with_the_summary(name: str, value: float | None) -> None:
+    """What the gate measures is what reports show."""
+    results = rehearsed()
+    summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
+    found = measured(Condition(name=name, comparison="<=", threshold=0.5), results, summary)
+
+    known = {
+        "turn": summary.score, "score": summary.score, "fluency": summary.judges["fluency"].mean,
+        "failed": sum(summary.bot_failures.values()) / summary.turns,
+        "severity_major": sum(any(m.severity == "major" for m in t.marks) for t in summary.reddest),
+    }  # fmt: skip
+    if value is not None or name in known:
+        assert found.value == pytest.approx(known.get(name, value))
+    assert found.cases == (0 if found.found is None else len(found.found.sizes))
+
+
+def a_gate(level: float | None = 0.95, **figures: Measured) -> Any:
+    """The gate over some figures of a calm run."""
+    results = rehearsed()
+    summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
+    judges = {name: judge.model_copy(update={"failed": 0}) for name, judge in summary.judges.items()}
+    calm = {"simulator": summary.simulator.model_copy(update={"failed": 0}), "judges": judges}
+    texts = {"score": "score >= 0.8", "refused_correctly": "refused_correctly >= 0.9"}
+    found = [checked(texts[name], measure, level) for name, measure in figures.items()]
+    text = " and ".join(each.condition.text for each in found)
+    decided = decide_conditions(summary.model_copy(update=calm), found, 0.05, asked=text, confidence=level)
+    return decided, summary
+
+
+@pytest.mark.parametrize(("score", "refused", "decision", "ja", "en"), [
+    (shares(60, 60), shares(60, 60), "passed", "合格（2 件の条件すべて、確かさ 95%）",
+     "Passed (all 2 conditions, 95 % sure)"),
+    (shares(60, 60), shares(20, 60), "missed", "未達（2 件の条件のうち 1 件、確かさ 95%）",
+     "Missed (1 of 2 conditions, 95 % sure)"),
+    (shares(36, 40), shares(60, 60), "undecided", "判定保留（あと約 ", "Undecided (about "),
+    (shares(36, 40), Measured(None, None, 0), "undecided", "判定保留", "Undecided"),
+])  # fmt: skip
+def test_the_verdict_in_a_phrase(score: Measured, refused: Measured, decision: str, ja: str, en: str) -> None:
+    """All have to hold; one that is missed for sure decides; what is open says how much is missing."""
+    gate, summary = a_gate(score=score, refused_correctly=refused)
+
+    assert gate.decision == decision
+    assert gate.passed is (decision == "passed")
+    assert bool(gate.reasons) is (decision != "passed")
+    assert verdict(gate, summary.score, Words("ja")).startswith(ja)
+    assert verdict(gate, summary.score, Words("en")).startswith(en)
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_reports_show_every_condition(language: Language) -> None:
+    """A table with verdict, figure and range; what is open or missed is told in a sentence."""
+    gate, summary = a_gate(score=shares(36, 40), refused_correctly=shares(20, 60))
+    shown = conditions_table(gate, Words(language))
+    assert shown is not None
+    said = " ".join(note.text for note in notes(summary, gate, Words(language)))
+
+    assert len(shown.rows) == 2
+    assert [row[1].red for row in shown.rows] == [False, True]
+    assert "≥ 80" in shown.rows[0][0].text
+    assert "≥ 80" in said
+    assert "≥ 90" in said
+
+
+def test_who_was_never_heard_is_missed() -> None:
+    """A persona whose conversations all lack a grade keeps the gate from passing."""
+    results: Results = rehearsed()
+    summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
+    assert unheard(results, summary) == ()
+    kept = {k: v for k, v in summary.conversation_scores.items() if not k.startswith("calm/")}
+    silent = summary.model_copy(update={"conversation_scores": kept})
+
+    assert unheard(results, silent) == ("calm",)
+    judges = {name: judge.model_copy(update={"failed": 0}) for name, judge in summary.judges.items()}
+    calm = {"simulator": summary.simulator.model_copy(update={"failed": 0}), "judges": judges}
+    gate = decide_conditions(
+        silent.model_copy(update=calm), [checked("score >= 0.8", shares(60, 60))], 0.05, unheard=("calm",)
+    )
+    assert (gate.passed, gate.decision, gate.incomplete) == (False, "undecided", False)
+    assert gate.reasons == ("no graded conversation of calm, who took part",)

@@ -1,0 +1,144 @@
+"""What outcomes say: shares, biases of the judge, ratings."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simulator.pairwise.figures import Apart, Compared, compared
+from simulator.pairwise.outcome import Ballot, Outcome, Verdict
+from tests.pairwise import an_outcome
+
+RUNS = ("run-a", "run-b")
+VERDICTS: tuple[Verdict, ...] = ("a", "b", "tie")
+
+
+def figures(outcomes: list[Outcome], runs: tuple[str, ...] = RUNS) -> Compared:
+    """Of two runs."""
+    return compared(runs, outcomes, {("run-a", "run-b"): Apart(0, 0)}, 42)
+
+
+def of(*verdicts: Verdict | None, **changes: Any) -> list[Outcome]:
+    """One outcome a question."""
+    return [an_outcome(verdict, at, **changes) for at, verdict in enumerate(verdicts)]
+
+
+def won(side: Verdict, times: int) -> list[Verdict]:
+    """So many wins."""
+    return [side] * times
+
+
+def test_ties_count_half_and_failures_not_at_all() -> None:
+    """Two wins, a tie and a loss are five eighths; what failed is counted apart."""
+    found = figures(of("b", "b", "tie", "a", None, problem="no reply"))
+    duel = found.duels[0]
+
+    assert (duel.wins_a, duel.ties, duel.wins_b, duel.failed) == (1, 1, 2, 1)
+    assert duel.share.value == 0.625
+    assert duel.share.n == 4
+    assert (found.failed, found.problem) == (1, "no reply")
+    assert duel.lead == "level"
+
+
+def test_a_clear_lead_is_one_whose_interval_leaves_out_one_half() -> None:
+    """Many questions, and nearly all of them the same way."""
+    assert figures(of(*won("b", 18), "a", "tie")).duels[0].lead == "b"
+    assert figures(of(*won("a", 18), "b", "tie")).duels[0].lead == "a"
+
+
+def test_a_few_questions_prove_nothing() -> None:
+    """All alike, drawing them again shows no doubt: the bounds are exact, and five of five may be chance."""
+    two, five, six = (figures(of(*won("b", times))).duels[0] for times in (2, 5, 6))
+
+    assert (two.lead, five.lead, six.lead) == ("level", "level", "b")
+    assert five.share.low == pytest.approx(0.025 ** (1 / 5))
+    assert five.p_value == 2 / 2**5
+    assert figures(of("b", "b", "b", "b", "tie")).duels[0].lead == "level"
+    assert figures(of("tie", "tie", "tie")).duels[0].share.low is None
+    assert 0 <= figures(of(*won("a", 600), *won("b", 600))).duels[0].p_value <= 1
+
+
+def test_many_turns_of_one_question_prove_nothing() -> None:
+    """Cases are drawn, not turns: with one case there is no interval and no lead."""
+    duel = figures([an_outcome("b", 0, turn=turn) for turn in range(1, 31)]).duels[0]
+
+    assert (duel.share.low, duel.lead) == (None, "level")
+
+
+def test_a_judge_of_positions_is_seen_through() -> None:
+    """Always the first: every pair a tie, all preferences for what stood first, all orders disagree."""
+    ballots = (Ballot(first="a", verdict="a"), Ballot(first="b", verdict="b"))
+    found = figures([an_outcome("tie", at, ballots=ballots) for at in range(6)])
+
+    assert found.duels[0].ties == 6
+    assert found.position is not None
+    assert (found.position.first.value, found.position.disagreed.value) == (1.0, 1.0)
+
+
+def test_a_judge_of_lengths_is_seen_through() -> None:
+    """The longer one always wins; at equal length nothing much would be left of the lead."""
+    lengths = [("x" * 20, "x" * (24 + 5 * at)) for at in range(24)] + [("x" * 40, "x" * 20)] * 6
+    outcomes = [
+        an_outcome("b" if len(two) > len(one) else "a", at, answers=(one, two))
+        for at, (one, two) in enumerate(lengths)
+    ]
+    found = figures(outcomes)
+
+    assert found.length.longer.value == 1.0
+    assert (found.length.correlation or 0) > 0.5
+    assert found.length.even is not None
+    assert found.duels[0].share.value is not None
+    assert found.length.even < found.duels[0].share.value
+
+
+def test_verdicts_by_rule_are_no_judgement_of_length() -> None:
+    """A missing answer is shorter, but it did not lose for that."""
+    assert figures(of("b", "b", how="rule", ballots=())).length.longer.n == 0
+
+
+def test_three_runs_are_rated_together() -> None:
+    """C beats B beats A; ratings have the mean 1000 and the best comes first."""
+    outcomes = [
+        *of(*won("b", 6), "a"),
+        *of(*won("b", 6), "a", a="run-b", b="run-c"),
+        *of(*won("b", 7), a="run-a", b="run-c"),
+    ]
+    pairs = {(o.a, o.b): Apart(0, 0) for o in outcomes}
+    ratings = compared(("run-a", "run-b", "run-c"), outcomes, pairs, 42).ratings
+
+    assert [each.run for each in ratings] == ["run-c", "run-b", "run-a"]
+    assert sum(each.rating or 0 for each in ratings) / 3 == pytest.approx(1000)
+    assert all((each.low or 0) < (each.rating or 0) < (each.high or 0) for each in ratings)
+    assert [(each.wins, each.losses) for each in ratings] == [(13, 1), (7, 7), (1, 13)]
+
+
+def test_personas_are_shown_where_there_are_several() -> None:
+    """Each with its own share."""
+    outcomes = [*of("b", "b", "a"), *of("a", "tie", persona="angry")]
+    parts = figures(outcomes).duels[0].personas
+
+    assert [(part.name, part.wins_a, part.ties, part.wins_b) for part in parts] == [
+        ("angry", 1, 1, 0), ("calm", 1, 0, 2),
+    ]  # fmt: skip
+    assert figures(of("b", "a")).duels[0].personas == ()
+
+
+@settings(max_examples=30)
+@given(st.lists(st.sampled_from(VERDICTS), min_size=2, max_size=12))
+def test_swapping_the_runs_turns_everything_round(verdicts: list[Verdict]) -> None:
+    """Wins become losses, shares their complement, ratings change places."""
+    turned: dict[Verdict, Verdict] = {"a": "b", "b": "a", "tie": "tie"}
+    there = figures(of(*verdicts))
+    back = compared(
+        ("run-b", "run-a"),
+        of(*(turned[verdict] for verdict in verdicts), a="run-b", b="run-a"),
+        {("run-b", "run-a"): Apart(0, 0)},
+        42,
+    )
+    one, other = there.duels[0], back.duels[0]
+
+    assert (one.wins_a, one.ties, one.wins_b) == (other.wins_b, other.ties, other.wins_a)
+    assert (one.share.value or 0) + (other.share.value or 0) == pytest.approx(1)
+    points = [{each.run: each.rating or 0.0 for each in found.ratings} for found in (there, back)]
+    assert points[0] == pytest.approx(points[1], abs=1e-6)

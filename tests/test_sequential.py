@@ -1,0 +1,148 @@
+"""Stopping early: looks that spend their error, in an order by lot, and a run that says what it saved."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.analysis.sequential import alpha_at, batches, looks, nominal
+from simulator.commands.app import main
+from simulator.store import find_run, read_run
+from tests.playing import a_case, a_talk
+
+# Marks what is good without a model; the bot counts how often it was asked.
+BOT = """
+import pathlib
+
+
+def answer(question):
+    with pathlib.Path("asked.txt").open("a") as file:
+        file.write(question + "\\n")
+    return "OK" if "%s" in question else "BAD"
+"""
+JUDGE = """
+from simulator import Score
+
+
+def house(exhibit):
+    value = 1.0 if exhibit.turn.answer.text == "OK" else 0.5
+    return Score(judge="house", conversation=exhibit.conversation, turn=exhibit.turn.index,
+                 state="scored", value=value, raw=value, scale=(0, 1))
+"""
+
+
+def test_eight_looks_or_as_many_as_there_are_questions() -> None:
+    """The last look is at everything."""
+    assert looks(40) == (5, 10, 15, 20, 25, 30, 35, 40)
+    assert looks(5) == (1, 2, 3, 4, 5)
+    assert looks(1) == (1,)
+    assert looks(1001)[-1] == 1001
+
+
+def test_the_error_is_spent_as_the_literature_has_it() -> None:
+    """One look spends all; the first of several spends alpha * t ** power, and all together no more."""
+    assert nominal((1.0,), 0.05) == pytest.approx((0.05,), abs=1e-5)
+    levels = nominal((0.25, 0.5, 0.75, 1.0), 0.05)
+
+    assert levels[0] == pytest.approx(0.05 * 0.25**1.5, abs=1e-5)
+    assert list(levels) == sorted(levels)
+    assert levels[-1] < 0.05 < sum(levels)
+
+
+def test_linear_spending_is_what_tables_have() -> None:
+    """Lan and DeMets with alpha * t, one-sided 0.025, five looks: z of 2.58, 2.49, 2.41, 2.34, 2.28."""
+    from statistics import NormalDist
+
+    levels = nominal((0.2, 0.4, 0.6, 0.8, 1.0), 0.025, 1.0)
+    bounds = [NormalDist().inv_cdf(1 - level) for level in levels]
+
+    assert bounds == pytest.approx([2.576, 2.490, 2.407, 2.337, 2.279], abs=0.01)
+
+
+def test_a_look_between_two_counts_as_the_earlier() -> None:
+    """After 7 of 40 questions no more may be risked than after 5."""
+    assert alpha_at(7, 40, 0.05) == alpha_at(5, 40, 0.05) < alpha_at(10, 40, 0.05)
+    assert alpha_at(0, 40, 0.05) == alpha_at(5, 40, 0.05)
+
+
+def test_the_order_is_by_lot_and_questions_stay_whole() -> None:
+    """Every conversation is in one part, all about a question in the same; another seed, another order."""
+    plan = [
+        a_talk(a_case(id=f"q{n}")).model_copy(update={"id": f"{who}/q{n}#1", "persona": who})
+        for n in range(16)
+        for who in ("calm", "angry")
+    ]
+    parts = batches(plan, 42)
+    told = [talk.id for part in parts for talk in part]
+
+    assert len(parts) == 8
+    assert sorted(told) == sorted(talk.id for talk in plan)
+    assert all(len({talk.case.id for talk in part}) == 2 for part in parts)
+    assert [len(part) for part in parts] == [4] * 8
+    assert told != [talk.id for part in batches(plan, 7) for talk in part]
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Any:
+    """A run over eighty questions with a bot that is good at those that hold a word."""
+
+    def run(good: str, *more: str) -> tuple[int, Any, str]:
+        (tmp_path / "bot.py").write_text(BOT % good, encoding="utf-8")
+        (tmp_path / "mine.py").write_text(JUDGE, encoding="utf-8")
+        rows = "".join(f"q{n},質問その{n}を教えてください\n" for n in range(80))
+        (tmp_path / "cases.csv").write_text(f"id,question\n{rows}", encoding="utf-8")
+        own = ["--offline", "--adapter", "bot.py:answer", "--judges", "mine.py:house", "--cases", "cases.csv"]
+        code = main([*own, "--turns", "1", "--persona", "calm", "--json", *more])
+        out, err = capsys.readouterr()
+        return code, json.loads(out) if out else None, err
+
+    return run
+
+
+def test_a_good_bot_is_done_early(command: Any, tmp_path: Path) -> None:
+    """It passes, the rest is never asked, and the report says so; it is finished, not broken off."""
+    code, shown, err = command("質問", "--target", "0.8", "--sequential")
+    held = shown["conversations"]["finished"]
+
+    assert (code, shown["passed"], shown["decision"]) == (0, True, "passed")
+    assert (shown["conversations"]["planned"], shown["conversations"]["spared"]) == (80, 80 - held)
+    assert 10 <= held <= 50
+    assert len((tmp_path / "asked.txt").read_text(encoding="utf-8").splitlines()) == held
+    assert f"80 会話のうち {held} 会話で終えました" in err.replace("\n", "").replace("  ", "")
+    results = read_run(find_run("latest", tmp_path / "runs"))
+    assert results.run.status == "finished"
+    assert results.notes["stopped_early"] == {"decision": "passed"}
+
+
+def test_a_bad_bot_is_done_early(command: Any) -> None:
+    """It misses, which ends the run as well."""
+    code, shown, _ = command(
+        "no such word", "--target", "severity_major <= 80 and house >= 0.9", "--sequential"
+    )
+
+    assert (code, shown["passed"], shown["decision"]) == (1, False, "missed")
+    assert shown["conversations"]["spared"] >= 40
+
+
+def test_a_run_that_stopped_early_is_not_taken_up_again(command: Any, tmp_path: Path) -> None:
+    """`--resume` shows it once more: to go on after the answer would be to look until it pleases."""
+    _, first, _ = command("質問", "--target", "0.8", "--sequential")
+    asked = (tmp_path / "asked.txt").read_text(encoding="utf-8")
+    code, again, _ = command("質問", "--resume", "latest")
+
+    assert code == 0
+    assert again == first
+    assert (tmp_path / "asked.txt").read_text(encoding="utf-8") == asked
+
+
+def test_a_bot_at_the_target_is_held_to_the_end(command: Any) -> None:
+    """Nothing is certain, nothing is spared, and what was spent on looks is not there in the end."""
+    good = "質問その1"
+    code, shown, err = command(good, "--target", "severity_major <= 80 and house >= 0.55", "--sequential")
+
+    assert (code, shown["decision"]) == (1, "undecided")
+    assert shown["conversations"]["spared"] == 0
+    (_, of_score) = shown["conditions"]
+    assert of_score["more"]["questions"] > 80
+    assert "判定保留（あと約" in err
