@@ -1,15 +1,17 @@
 # Everything runs in .venv of this checkout; the first target that needs it makes it.
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format coverage golden bench bench-sheets bench-validity shipped-calibrations lock clean
+.PHONY: help install demo story test check format coverage golden bench bench-blame bench-refusals bench-sheets bench-changes bench-validity bench-simulator shipped-calibrations lock clean
 
 BIN := .venv/bin
 READY := .venv/.ready
 
 help:
 	@echo "make demo      rehearse the bundled bot with an angry customer, offline"
+	@echo "make story     how a bot's three faults are found, mended and proved (LANGUAGE=en)"
 	@echo "make test      the tests          make check   lint, types, import directions"
 	@echo "make bench     the figures        make install the environment alone"
 	@echo "make bench-validity   how the judges agree with people on public label sets"
+	@echo "make bench-simulator  how the simulated customers compare with real ones"
 
 install: $(READY)
 
@@ -20,6 +22,10 @@ $(READY): requirements.lock scripts/make-venv
 
 demo: $(READY)
 	$(BIN)/python run.py --persona angry --offline
+
+# Only what is given to make itself: LANGUAGE of the environment is the system's list of languages.
+story: $(READY)
+	@$(BIN)/python -m benchmarks.story --language $(if $(filter command,$(origin LANGUAGE)),$(LANGUAGE),ja)
 
 test: $(READY)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile
@@ -47,8 +53,23 @@ bench: $(READY)
 bench-sheets: $(READY)
 	$(BIN)/python -m benchmarks.sheets
 
+bench-blame: $(READY)
+	$(BIN)/python -m benchmarks.blame
+
+bench-refusals: $(READY)
+	$(BIN)/python -m benchmarks.refusals
+
+bench-changes: $(READY)
+	$(BIN)/python -m benchmarks.changes
+
 bench-validity: $(READY)
 	$(BIN)/python -m benchmarks.validity
+
+bench-simulator: $(READY)
+	$(BIN)/python -m benchmarks.customers
+
+bench-gate: $(READY)
+	$(BIN)/python -m benchmarks.gate
 
 # What the offline stand-ins ship with; to be made anew whenever a stand-in grades differently.
 shipped-calibrations: $(READY)

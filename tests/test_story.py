@@ -1,0 +1,145 @@
+"""The story of a bot with three faults: found, mended and proved by the real commands."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.story import FOLDER, PAGES, Played, Scene, mend, page, play, shown, story
+from simulator.cases import read_cases
+from simulator.types import Language
+
+BOTH: tuple[Language, Language] = ("ja", "en")
+
+
+class Story:
+    """The whole story, played once in a language."""
+
+    def __init__(self, language: Language, folder: Path) -> None:
+        self.language = language
+        self.scenes: list[Scene] = list(play(language, folder))
+        self.played = {each.name: each for scene in self.scenes for each in scene.played}
+
+    def told(self, name: str) -> dict[str, Any]:
+        """What a command printed with --json."""
+        return self.played[name].told
+
+
+@pytest.fixture(scope="module", params=BOTH)
+def played(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Story:
+    """The story in Japanese, then in English."""
+    return Story(request.param, tmp_path_factory.mktemp(f"story-{request.param}"))
+
+
+def test_the_first_version_is_missed(played: Story) -> None:
+    """Far below the target, and every question without an answer is answered."""
+    assert played.played["v1"].code == 1
+    assert played.told("v1")["passed"] is False
+    assert played.told("v1")["score"] < 0.7
+
+
+def test_the_three_faults_are_named_first(played: Story) -> None:
+    """The prompt, the missing article and the cutting, in whatever order, all certain."""
+    found = played.told("fixes")["fixes"]
+    article = f"knowledge/article:{played.language}/11-repair"
+
+    assert {fix["key"] for fix in found} == {"should_refuse/prompt", article, "retrieval/cutting"}
+    assert all(fix["sure"] for fix in found)
+    assert all(len(fix["cases"]) >= 6 for fix in found)
+
+
+@pytest.mark.parametrize("name", ["v1-v2", "v2-v3", "v3-v5"])
+def test_each_right_mend_is_proved(played: Story, name: str) -> None:
+    """Better beyond chance, nothing turned red, exit code 0."""
+    told = played.told(name)
+
+    assert played.played[name].code == 0
+    assert told["verdict"] == "better"
+    assert not told["turned_red"]
+    assert not told["broken"]
+
+
+def test_a_mend_changes_what_it_should(played: Story) -> None:
+    """The article turns questions about repairs green, the prompt those without an answer."""
+    repaired = {turn["case"] for turn in played.told("v1-v2")["turned_green"]}
+    moved = [part["name"] for part in played.told("v1-v2")["tags"] if abs(part["difference"]) > 0.005]
+    declined = {turn["case"] for turn in played.told("v3-v5")["turned_green"]}
+
+    assert len(repaired) >= 6
+    assert all(case.startswith("repair-") for case in repaired)
+    assert len(moved) == 1
+    assert {f"none-{number}-{played.language}" for number in range(1, 11)} <= declined
+
+
+def test_what_breaks_another_case_is_caught(played: Story) -> None:
+    """Too strict a prompt declines the child that swallowed ink: exit code 1, although the score rose."""
+    told = played.told("v3-v4")
+
+    assert played.played["v3-v4"].code == 1
+    assert told["after"]["score"] > told["before"]["score"]
+    assert told["verdict"] != "worse"
+    assert [case["case"] for case in told["broken"]] == [f"ink-2-{played.language}"]
+    assert told["turned_red"][0]["guarded"]
+
+
+def test_the_gate_goes_from_missed_through_undecided_to_passed(played: Story) -> None:
+    """Twelve questions leave it open and say how many more it takes; all of them settle it."""
+    decided = [played.told(name)["decision"] for name in ("v1", "v2", "v3", "v4", "v5-few", "v5")]
+    codes = [played.played[name].code for name in ("v4", "v5-few", "v5")]
+
+    assert decided == ["missed"] * 4 + ["undecided", "passed"]
+    assert codes == [1, 1, 0]
+    assert played.told("v5-few")["conditions"][0]["more"]["conversations"] > 0
+
+
+def test_the_page_shows_what_comes_out(played: Story) -> None:
+    """docs/story.md and docs/story.ja.md are what the commands print today."""
+    path, text = PAGES[played.language], page(played.language, played.scenes)
+    if os.environ.get("UPDATE_GOLDEN"):
+        path.write_text(text, encoding="utf-8")
+
+    assert text == path.read_text(encoding="utf-8")
+
+
+def test_pictures_are_there_and_small() -> None:
+    """Every picture of the pages is in the checkout, with less than 150 kB."""
+    for language, path in PAGES.items():
+        named = [line.partition("(")[2].rstrip(")") for line in page_lines(language) if line.startswith("![")]
+        assert named
+        assert all((path.parent / name).stat().st_size < 150_000 for name in named)
+
+
+def page_lines(language: Language) -> list[str]:
+    """The lines of a page."""
+    return PAGES[language].read_text(encoding="utf-8").splitlines()
+
+
+def test_a_line_that_never_comes_is_told() -> None:
+    """A pattern without a line is an error, not an empty place on the page."""
+    said = Played("x", "python run.py", "one\ntwo\nthree\n", {}, 0)
+
+    assert shown(said, [["one", 1], ["three", 1]]) == ["one", "  ⋮", "three"]
+    with pytest.raises(ValueError, match="no line matches 'four'"):
+        shown(said, [["four", 1]])
+
+
+def test_versions_differ_in_one_thing_each() -> None:
+    """Article, cutting, prompt: a mend touches nothing else."""
+    changed = [
+        {line[2:].partition(" =")[0] for line in mend(scene["mend"], "ja") if "=" in line}
+        for scene in story()["scene"]
+        if "mend" in scene
+    ]
+
+    assert changed == [{"articles"}, {"cut"}, {"answers_from", "promises"}, {"answers_from", "promises"}]
+
+
+def test_both_languages_ask_the_same() -> None:
+    """Question by question: the same ids, articles and answerability."""
+    cases = list(read_cases(str(FOLDER / "questions.csv")))
+    ja, en = ([case for case in cases if case.language == language] for language in BOTH)
+
+    assert [case.id[:-3] for case in ja] == [case.id[:-3] for case in en]
+    assert [case.answerable for case in ja] == [case.answerable for case in en]
+    assert len(ja) == 45
