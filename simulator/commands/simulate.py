@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from simulator.commands.options import takes_settings
+from simulator.errors import InputError
 from simulator.settings import NOT_OF_THE_RUN, Settings, from_run, load
 from simulator.types import Conversation, Ended, Run
 
@@ -49,6 +50,8 @@ def _start(settings: Settings) -> int:
         # By its own name: `latest` would be another run when this one is taken up again.
         replayed = find_run(settings.replay, Path(settings.runs))
         settings = settings.model_copy(update={"replay": str(replayed.resolve())})
+    if settings.knowledge:
+        settings = settings.model_copy(update={"knowledge": _whole_path(settings.knowledge)})
     check_gate(settings)
     plan, personas = read_plan(settings)
     with _aside():
@@ -60,6 +63,15 @@ def _start(settings: Settings) -> int:
         return _dry_run(settings, stage, plan, frozen)
     check_folder(Path(settings.runs))
     return _perform(settings, stage, plan, lambda: create_run(settings, stage, plan, personas), frozen)
+
+
+def _whole_path(knowledge: str) -> str:
+    """Where the articles are, from wherever the run is looked at; that they are nowhere is said at once."""
+    path = Path(knowledge)
+    if not path.exists():
+        msg = f"--knowledge {knowledge}: no such file or folder."
+        raise InputError(msg)
+    return str(path.resolve())
 
 
 def _resume(settings: Settings) -> int:
