@@ -1,5 +1,7 @@
 """A first-time user's ten minutes: both pages are walked through as they stand there, with what they show."""
 
+import contextlib
+import io
 import os
 import re
 import shlex
@@ -7,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from html import unescape
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +18,7 @@ import pytest
 
 from simulator import find
 from simulator.analysis.summary import summarise
+from simulator.commands.app import main
 from simulator.settings import Settings, load
 from simulator.store import find_run, read_run
 
@@ -161,12 +165,21 @@ class Walk:
 
 
 def run(folder: Path, *words: str) -> tuple[int, str]:
-    """Exit code and output of Python with these words, in a process of its own as users have it."""
-    done = subprocess.run(
-        [sys.executable, *words], cwd=folder, env=WORLD, text=True, encoding="utf-8",
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
-    )  # fmt: skip
-    return done.returncode, done.stdout
+    """Exit code and output of `run.py` with these words, typed in that folder."""
+    said = io.StringIO()
+    before = dict(os.environ)
+    os.environ.clear()
+    os.environ.update(WORLD)
+    try:
+        with contextlib.chdir(folder), redirect_stdout(said), redirect_stderr(said):
+            code = main(words[1:])
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+        for name, module in list(sys.modules.items()):  # the page's bots are mended and asked again
+            if str(getattr(module, "__file__", None) or "").startswith(str(folder)):
+                del sys.modules[name]
+    return code, said.getvalue()
 
 
 def _rehearsed(code: int, runs: Path) -> Rehearsed:
