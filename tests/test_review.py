@@ -1,7 +1,10 @@
 """`review RUN`: people's blind grades, from the command line."""
 
+import contextlib
 import csv
+import io
 import json
+import shutil
 from collections.abc import Callable
 from math import ceil
 from pathlib import Path
@@ -28,10 +31,19 @@ class Done(NamedTuple):
     err: str
 
 
+@pytest.fixture(scope="module")
+def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a finished run; every test stands beside a copy of it."""
+    folder = tmp_path_factory.mktemp("held")
+    with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()):
+        main(HELD)
+    return folder / "runs"
+
+
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
+def run(held: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Done]:
     """Runs a command in this process, beside a finished run."""
-    main(HELD)
+    shutil.copytree(held, "runs")
     capsys.readouterr()
 
     def command(*arguments: str) -> Done:
