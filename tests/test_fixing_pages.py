@@ -1,0 +1,159 @@
+"""The pages about mending: both are walked through as they stand there, with what they show."""
+
+import io
+import re
+import shlex
+import shutil
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from pathlib import Path
+
+import pytest
+
+from simulator import find
+from simulator.commands.app import main
+
+PAGES = ("fixing.ja.md", "fixing.md")
+BLOCKS = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+RUN_ID = re.compile(r"\d{8}-\d{9}-[a-z]+-[0-9a-f]{4}")
+# What stands for lines or words that are left out.
+LEFT_OUT = re.compile(r"⋮|…")
+# Two comparisons on each page: the first mend breaks something, the second breaks nothing.
+CODES = {"diff": [1, 0], "report": [1], "--sequential": [1]}
+
+
+class Walk:
+    """Somebody who does what a page says, block by block, and looks whether it shows what they see."""
+
+    def __init__(self, page: str, home: Path) -> None:
+        self.text = (find.ROOT / "docs" / page).read_text(encoding="utf-8")
+        self.home = home
+        self.first_run = ""
+        self.codes: dict[str, list[int]] = {}
+        self.unseen: list[str] = []
+        (home / "demo").symlink_to(find.ROOT / "demo")
+
+    def go(self) -> None:
+        """Every block in order; what is quoted but was not seen is kept in `unseen`."""
+        for kind, block in BLOCKS.findall(self.text):
+            getattr(self, f"_{kind}")(block)
+
+    def _csv(self, block: str) -> None:
+        (self.home / "chats.csv").write_text(block, encoding="utf-8")
+
+    def _diff(self, block: str) -> None:
+        name, _, before, after = block.splitlines()
+        file = self.home / name.removeprefix("--- ")
+        text = file.read_text(encoding="utf-8")
+        assert text.count(before[1:]) == 1, before
+        file.write_text(text.replace(before[1:], after[1:]), encoding="utf-8")
+
+    def _console(self, block: str) -> None:
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, shown = part.partition("\n")
+            self._compare(shown, self._done(shlex.split(command)))
+
+    def _done(self, words: list[str]) -> str:
+        if words[:2] == ["python", "run.py"]:
+            return self._run([self.first_run if word == "RUN" else word for word in words[2:]])
+        if words[0] == "cp":
+            shutil.copytree(words[2], words[3])
+        elif words[0] == "head":
+            lines = Path(words[3]).read_text(encoding="utf-8").splitlines(keepends=True)
+            Path(words[5]).write_text("".join(lines[: int(words[2])]), encoding="utf-8")
+        else:
+            assert (words[0], words[2]) == ("echo", ">>")
+            with Path(words[3]).open("a", encoding="utf-8") as article:
+                article.write(words[1] + "\n")
+        return ""
+
+    def _run(self, words: list[str]) -> str:
+        with redirect_stdout(io.StringIO()) as said, redirect_stderr(said):
+            code = main(words)
+        name = "--sequential" if "--sequential" in words else words[0]
+        self.codes.setdefault(name, []).append(code)
+        if not self.first_run:
+            (self.first_run,) = (folder.name for folder in Path("runs").iterdir())
+        return said.getvalue()
+
+    def _compare(self, shown: str, seen: str) -> None:
+        """Notes every quoted piece that was not seen, or not in this order; spaces and breaks may differ."""
+        rest = bare(seen)
+        for line in shown.splitlines():
+            for piece in filter(None, map(bare, LEFT_OUT.split(line))):
+                before, found, after = rest.partition(piece)
+                rest = after if found else before
+                self.unseen += [] if found else [line]
+
+
+def bare(text: str) -> str:
+    """Without what differs from run to run and from width to width."""
+    return re.sub(r"\s+", "", RUN_ID.sub("RUN", text))
+
+
+@pytest.fixture(scope="module", params=PAGES)
+def walk(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Walk:
+    """A page, walked through once from its first block to its last."""
+    home = tmp_path_factory.mktemp("desk")
+    walked = Walk(request.param, home)
+    with pytest.MonkeyPatch.context() as patch, chdir(home):
+        patch.setenv("XDG_CACHE_HOME", str(home / "cache"))
+        patch.setenv("COLUMNS", "100")
+        patch.setenv("NO_COLOR", "1")
+        walked.go()
+    return walked
+
+
+def test_the_page_shows_what_its_reader_sees(walk: Walk) -> None:
+    """Every quoted line of the terminal came, in that order."""
+    assert walk.unseen == []
+
+
+def test_exit_codes_are_those_of_the_page(walk: Walk) -> None:
+    """A broken case and an undecided gate are 1, what looks back is 0."""
+    expected = {name: [0] * len(codes) for name, codes in walk.codes.items()} | CODES
+
+    assert walk.codes == expected
+
+
+def test_both_pages_lead_the_same_way(root: Path) -> None:
+    """The same blocks and commands but for language, the same tables and figures, in the same order."""
+    told = []
+    for page in PAGES:
+        text = (
+            (root / "docs" / page)
+            .read_text(encoding="utf-8")
+            .replace("/en", "/ja")
+            .replace("en.csv", "ja.csv")
+        )
+        blocks = BLOCKS.findall(text)
+        commands = re.findall(r"^\$ (?!echo)(.*)$", text, re.MULTILINE)
+        headings = re.findall(r"^## (\d+)\.", text, re.MULTILINE)
+        rows = [line.count("|") for line in text.splitlines() if line.startswith("|")]
+        told.append(([kind for kind, _ in blocks], commands, headings, rows))
+
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(root: Path, page: str) -> None:
+    """To a page beside this one, to its headings, or to one of this page's own."""
+    text = (root / "docs" / page).read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)]+)\)", text):
+        path, _, anchor = target.partition("#")
+        there = root / "docs" / path if path else root / "docs" / page
+        assert there.exists(), target
+        assert not anchor or anchor in _anchors(there.read_text(encoding="utf-8")), target
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_pictures_are_small(root: Path, page: str) -> None:
+    """Below 150 kB each."""
+    text = (root / "docs" / page).read_text(encoding="utf-8")
+    for target in re.findall(r"!\[[^\]]+\]\(([^)]+)\)", text):
+        assert (root / "docs" / target).stat().st_size < 150_000
+
+
+def _anchors(text: str) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w-]", "", heading.lower().replace(" ", "-")) for heading in headings}
