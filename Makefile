@@ -1,6 +1,6 @@
 # Everything runs in .venv of this checkout; the first target that needs it makes it.
 .DEFAULT_GOAL := help
-.PHONY: help install demo story test check format coverage golden bench bench-blame bench-refusals bench-sheets bench-changes bench-validity bench-simulator shipped-calibrations lock clean
+.PHONY: bench-cluster help install demo story test check audit format coverage golden bench crash soak bench-blame bench-refusals bench-sheets bench-changes bench-many bench-money bench-validity bench-simulator shipped-calibrations lock clean
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -40,6 +40,10 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# Known vulnerabilities of what is locked: asks a database, and fails where it could not ask about every package.
+audit: $(READY)
+	$(BIN)/python scripts/audit.py
+
 coverage: $(READY)
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --cov --cov-report=term --cov-fail-under=95
 
@@ -68,8 +72,27 @@ bench-validity: $(READY)
 bench-simulator: $(READY)
 	$(BIN)/python -m benchmarks.customers
 
+# One process against two workers on this machine; wants both cores to itself.
+bench-cluster: $(READY)
+	$(BIN)/python -m benchmarks.cluster
+
+bench-money: $(READY)
+	$(BIN)/python -m benchmarks.money
+
+# 100, 1,000 and 10,000 conversations; --counts takes others.
+bench-many: $(READY)
+	$(BIN)/python -m benchmarks.many
+
 bench-gate: $(READY)
 	$(BIN)/python -m benchmarks.gate
+
+# Two hundred kills, broken endpoints, 1,000 conversations with a mix of failures: docs/reliability.md.
+crash: $(READY)
+	$(BIN)/python -m benchmarks.crash
+
+# MINUTES=5 for a short one; the picture goes to docs/pictures/soak.svg.
+soak: $(READY)
+	$(BIN)/python -m benchmarks.soak --minutes $(or $(MINUTES),30)
 
 # What the offline stand-ins ship with; to be made anew whenever a stand-in grades differently.
 shipped-calibrations: $(READY)

@@ -90,7 +90,7 @@ def played(corpus: Corpus, settings: Settings) -> Path:
     )
     chosen = {"adapter": corpus.adapter, "set": corpus.settings}
     own = settings.model_copy(update=chosen)
-    stage = Stage(own, endpoints(own), people, Ledger({}, own.budget))
+    stage = Stage(own, endpoints(own), people, Ledger.of(own))
     path, stopped = asyncio.run(
         perform(stage, plan, lambda: create_run(own, stage, plan, tuple(people)), Silent())
     )
@@ -103,7 +103,7 @@ def bundled(settings: Settings, language: Language) -> Path:
     """The run file of every persona on the bundled questions, with the demo bot."""
     own = settings.model_copy(update={"persona": ("all",), "language": language})
     plan, people = read_plan(own)
-    stage = Stage(own, endpoints(own), people, Ledger({}, own.budget))
+    stage = Stage(own, endpoints(own), people, Ledger.of(own))
     path, stopped = asyncio.run(perform(stage, plan, lambda: create_run(own, stage, plan, people), Silent()))
     if stopped:
         raise RehearsalError(stopped)

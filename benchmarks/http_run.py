@@ -1,81 +1,133 @@
 """100 conversations x 3 turns against an endpoint that answers after 200 ms (embeddings 50 ms).
 
-Beside it, in the same run, the plain sequential script on three conversations, scaled up.
+Every turn takes the customer's line, the bot's answer, five LLM grades and one embeddings call. Beside
+it, in the same run: the plain sequential script on three conversations, scaled up; and a bare loop that
+makes the same calls through the same client and does nothing else.
 """
 
-import csv
 import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from benchmarks.measured import ROOT, Measured, measure
+from benchmarks.measured import ROOT, Measured, measure, middle
 
 CONVERSATIONS, TURNS, LATENCY, EMBEDDING = 100, 3, 0.2, 0.05
 # Bot and customer take turns; the last grade and the leaving question follow the last answer.
 CRITICAL_PATH = TURNS * 2 * LATENCY + LATENCY
 SCRIPT_CONVERSATIONS = 3
+RUNS = 3
+WIDE, USUAL = 1000, 64
+# How it is judged, and how many calls may be in flight.
+WAYS = (("separate", WIDE), ("combined", WIDE), ("separate", USUAL))
 
 
 def main() -> None:
-    """Both ways of judging, and the script."""
+    """The script, then each way of judging beside its bare loop; medians of three, alternating."""
     with tempfile.TemporaryDirectory() as folder, endpoint() as url:
-        cases = Path(folder) / "cases.csv"
+        cases = Path(folder) / "cases.jsonl"
         write_cases(cases, CONVERSATIONS)
-        environment = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "none"}
-        script = measure(
-            [str(ROOT / "benchmarks" / "sequential.py"), str(SCRIPT_CONVERSATIONS), str(TURNS)],
-            environment=environment,
-        )
-        scaled = script.wall * CONVERSATIONS / SCRIPT_CONVERSATIONS
-        measured = f"measured {script.wall:.1f} s on {SCRIPT_CONVERSATIONS} of {CONVERSATIONS}"
-        print(f"plain script        {scaled:.0f} s   ({measured})")
-        for judging in ("combined", "separate"):
-            done = rehearse(cases, url, judging)
-            print(line(f"http, {judging}", done, scaled))
+        scaled = script(url)
+        rehearse(cases, url, "combined", WIDE, "--limit", "1")  # compiles what the others find compiled
+        for judging, calls in WAYS:
+            bare, done = [], []
+            for _ in range(RUNS):
+                bare.append(bare_loop(url, judging, calls))
+                done.append(rehearse(cases, url, judging, calls))
+            name = f"{judging}, {calls} calls"
+            print(f"bare loop, {name:20} {_used(typical(bare))}")
+            print(line(f"http, {name}", typical(done), typical(bare), scaled, bound(judging, calls)))
 
 
-def rehearse(cases: Path, url: str, judging: str, *more: str) -> Measured:
-    """A whole run against the endpoint, which also plays the bot."""
-    arguments = [
-        str(ROOT / "run.py"), "--cases", str(cases), "--persona", "calm", "--adapter", "openai_chat",
-        "--set", f"url={url}", "--set", "model=bot", "--judging", judging, "--concurrency", "1000",
-        "--calls", "1000", "--cache", "off", "--json", *more,
-    ]  # fmt: skip
+def script(url: str) -> float:
+    """Seconds that the plain script would take for all conversations."""
+    arguments = [str(ROOT / "benchmarks" / "sequential.py"), str(SCRIPT_CONVERSATIONS), str(TURNS)]
     done = measure(arguments, environment={"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "none"})
+    scaled = done.wall * CONVERSATIONS / SCRIPT_CONVERSATIONS
+    measured = f"measured {done.wall:.1f} s on {SCRIPT_CONVERSATIONS} of {CONVERSATIONS}"
+    print(f"plain script        {scaled:.0f} s   ({measured})")
+    return scaled
+
+
+def bare_loop(url: str, judging: str, calls: int, conversations: int = CONVERSATIONS) -> Measured:
+    """The same calls and nothing else."""
+    arguments = [
+        str(ROOT / "benchmarks" / "bare_loop.py"), str(conversations), str(TURNS), str(calls), judging,
+    ]  # fmt: skip
+    return _sound(measure(arguments, environment={"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "none"}))
+
+
+def rehearse(cases: Path, url: str, judging: str, calls: int, *more: str) -> Measured:
+    """A whole run against the endpoint."""
+    arguments = [str(ROOT / "run.py"), *options(cases, url, judging, calls), *more]
+    return _sound(measure(arguments, environment={"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "none"}))
+
+
+def options(cases: Path, url: str, judging: str, calls: int) -> list[str]:
+    """What the program is told; the endpoint also plays a bot that shows a passage."""
+    request = {"model": "bot", "messages": [{"role": "user", "content": "$question"}]}
+    bot = {
+        "url": f"{url}/chat/completions",
+        "request": json.dumps(request),
+        "answer": "choices[0].message.content",
+        "passages": "choices",
+        "passage_text": "message.content",
+    }
+    return [
+        "--cases", str(cases), "--persona", "calm", "--adapter", "http",
+        *(part for key, value in bot.items() for part in ("--set", f"{key}={value}")),
+        "--judging", judging, "--concurrency", str(WIDE), "--calls", str(calls), "--cache", "off", "--json",
+    ]  # fmt: skip
+
+
+def _sound(done: Measured) -> Measured:
     if done.code not in (0, 1):
         sys.exit(done.stderr)
     return done
 
 
-def line(name: str, done: Measured, scaled: float) -> str:
-    """One row: seconds, and ratios to the script and to the critical path."""
+def typical(runs: Sequence[Measured]) -> Measured:
+    """The run of median wall time."""
+    wall = middle([run.wall for run in runs])
+    return next(run for run in runs if run.wall == wall)
+
+
+def bound(judging: str, calls: int) -> float:
+    """Seconds below which no order of the calls can come: the critical path, or the work of all places."""
+    grades = 5 if judging == "separate" else 1
+    work = CONVERSATIONS * TURNS * ((2 + grades) * LATENCY + EMBEDDING) / calls
+    return max(CRITICAL_PATH, work)
+
+
+def line(name: str, done: Measured, bare: Measured, scaled: float, least: float) -> str:
+    """One row: seconds, and ratios to the bare loop, the bound and the script."""
     result = json.loads(done.stdout)
     calls = sum(result["calls"].values())
     return (
-        f"{name:19} {done.wall:.1f} s   1/{scaled / done.wall:.0f} of the script,"
-        f" {done.wall / CRITICAL_PATH:.1f} x the critical path; {done.cpu:.1f} s CPU, {done.memory:.0f} MB,"
-        f" {calls} calls, {result['turns']} turns"
+        f"{name:31} {_used(done)}; {done.wall / bare.wall:.2f} x the bare loop ({done.cpu / bare.cpu:.1f} x"
+        f" its CPU), {done.wall / least:.1f} x the bound of {least:.1f} s, 1/{scaled / done.wall:.0f} of the"
+        f" script; {calls} model calls, {result['turns']} turns"
     )
 
 
+def _used(done: Measured) -> str:
+    return f"{done.wall:.1f} s, {done.cpu:.1f} s CPU, {done.memory:.0f} MB"
+
+
 def write_cases(path: Path, count: int) -> None:
-    """Questions with a reference on every turn's subject."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["id", "question", "language", "references"])
+    """Questions with a reference for every turn."""
+    with path.open("w", encoding="utf-8") as file:
         for number in range(count):
-            writer.writerow(
-                [
-                    f"q{number}",
-                    f"{number}番の料金はいくらですか",
-                    "ja",
-                    f"{number}番の料金は月額5,280円です。",
-                ]
-            )
+            case = {
+                "id": f"q{number}",
+                "question": f"{number}番の料金はいくらですか",
+                "language": "ja",
+                "references": [[f"{number}番の料金は月額{turn}5,280円です。"] for turn in range(1, 4)],
+            }
+            file.write(json.dumps(case, ensure_ascii=False) + "\n")
 
 
 @contextmanager

@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import IO
 
 ROOT = Path(__file__).resolve().parent.parent
+# Compiled modules, as every start but the first finds them; beside the checkout, which stays as it is.
+_COMPILED = tempfile.TemporaryDirectory(prefix="compiled-")
+_NOT_PASSED_ON = ("OPENAI_", "REHEARSAL_", "PYTHONDONTWRITEBYTECODE")
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,8 @@ class Measured:
 
 def measure(arguments: Sequence[str], *, environment: Mapping[str, str] | None = None) -> Measured:
     """Runs `python ARGUMENTS` in an empty folder with no keys but those of `environment`."""
-    clean = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI_", "REHEARSAL_"))}
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(_NOT_PASSED_ON)}
+    clean["PYTHONPYCACHEPREFIX"] = _COMPILED.name
     with (
         tempfile.TemporaryDirectory() as folder,
         tempfile.TemporaryFile() as out,

@@ -54,7 +54,7 @@ class Bench:
         """Knows who grades: models where there is an endpoint."""
         self.settings, self.limit = settings, limit
         self.endpoints = endpoints(settings)
-        self.ledger = Ledger({}, settings.budget)
+        self.ledger = Ledger.of(settings)
 
     @property
     def is_live(self) -> bool:

@@ -3,6 +3,7 @@
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 from benchmarks.measured import ROOT, measure
@@ -13,10 +14,12 @@ CONVERSATIONS = 3334
 
 def main() -> None:
     """Each figure in a process of its own, less what making the worksheets alone takes."""
-    made, ours, plain, back = (
-        measure(["-m", "benchmarks.xlsx_run", way], environment={"PYTHONPATH": str(ROOT)})
-        for way in ("none", "ours", "plain", "read")
-    )
+    with tempfile.TemporaryDirectory() as folder:
+        run = str(_stored(Path(folder, "run")))
+        made, ours, plain, back = (
+            measure(["-m", "benchmarks.xlsx_run", way, run], environment={"PYTHONPATH": str(ROOT)})
+            for way in ("none", "ours", "plain", "read")
+        )
     for done in (made, ours, plain, back):
         if done.code:
             raise SystemExit(done.stderr)
@@ -29,17 +32,34 @@ def main() -> None:
     )
 
 
-def one(way: str) -> None:
-    """The worksheets of a large run, written one way or not at all."""
+def _stored(folder: Path) -> Path:
+    """The run file of a large run."""
+    from simulator.store import RunFile
+    from simulator.types import Utterance
+    from tests.rehearsed import large
+
+    results = large(CONVERSATIONS)
+    with closing(RunFile.create(folder, results.run, results.conversations, results.personas)) as file:
+        for talk in results.conversations:
+            for turn in talk.turns:
+                file.said(talk.id, turn.index, Utterance(text=turn.user))
+                file.answered(talk.id, turn.index, turn.answer)
+        file.graded(results.scores)
+        return file.path
+
+
+def one(way: str, run: str) -> None:
+    """The worksheets of a run, written one way or not at all."""
     from simulator.analysis.gate import decide
     from simulator.analysis.summary import summarise
     from simulator.reports import xlsx
     from simulator.reports.told import Told
     from simulator.reports.worksheets import worksheets
+    from simulator.store import read_run
     from simulator.types import RedRules
-    from tests.rehearsed import JUDGES, large
+    from tests.rehearsed import JUDGES
 
-    results = large(CONVERSATIONS)
+    results = read_run(Path(run))
     summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
     sheets = worksheets(Told(results, summary, decide(summary, 0.9, 0.05), "ja"))
     with tempfile.TemporaryDirectory() as folder:
@@ -79,4 +99,4 @@ def _plain(sheets: Sequence[Worksheet], path: Path) -> None:
 
 
 if __name__ == "__main__":
-    one(sys.argv[1]) if len(sys.argv) > 1 else main()
+    one(*sys.argv[1:]) if len(sys.argv) > 1 else main()

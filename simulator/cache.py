@@ -1,13 +1,20 @@
 """Answers of models to identical requests, kept in the user's cache folder (never under runs/)."""
 
+import contextlib
 import hashlib
 import json
 import os
 import sqlite3
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 Mode = Literal["on", "off", "read", "refresh"]
+# Files of earlier versions have no columns of _LATER yet; `kept` is a time in UTC.
+_TABLE = """CREATE TABLE IF NOT EXISTS responses (key TEXT PRIMARY KEY, body TEXT NOT NULL,
+  endpoint TEXT NOT NULL DEFAULT '', kept TEXT NOT NULL DEFAULT '')"""
+_LATER = {"endpoint", "kept"}
+_PUT = "INSERT OR REPLACE INTO responses (key, body, endpoint, kept) VALUES (?, ?, ?, ?)"
 
 
 def cache_folder() -> Path:
@@ -34,6 +41,11 @@ class ResponseCache:
         self._file: sqlite3.Connection | None = None
         self._is_open = mode == "off"
 
+    @property
+    def is_off(self) -> bool:
+        """Whether it neither has nor takes anything, so that requests need no names."""
+        return self._is_open and self._file is None
+
     def _opened(self) -> sqlite3.Connection | None:
         if not self._is_open:
             self._is_open = True
@@ -48,11 +60,17 @@ class ResponseCache:
             self._file = sqlite3.connect(path, timeout=5, isolation_level=None)
             self._file.execute("PRAGMA journal_mode=WAL")
             self._file.execute("PRAGMA synchronous=NORMAL")
-            self._file.execute(
-                "CREATE TABLE IF NOT EXISTS responses (key TEXT PRIMARY KEY, body TEXT NOT NULL)"
-            )
+            self._file.execute(_TABLE)
+            for column in _LATER - {row[1] for row in self._file.execute("PRAGMA table_info(responses)")}:
+                with contextlib.suppress(sqlite3.OperationalError):  # another process was first
+                    self._file.execute(f"ALTER TABLE responses ADD COLUMN {column} NOT NULL DEFAULT ''")
         except (OSError, RuntimeError, sqlite3.Error):  # RuntimeError: there is no home folder
             self.close()
+
+    def made_today(self) -> None:
+        """Makes the file, or brings one of an earlier version up to this one."""
+        self._opened()
+        self.close()
 
     def get(self, key: str) -> dict[str, Any] | None:
         """The stored answer, or None."""
@@ -66,13 +84,13 @@ class ResponseCache:
             return None
         return body if isinstance(body, dict) else None
 
-    def put(self, key: str, body: dict[str, Any]) -> None:
-        """Keeps an answer."""
+    def put(self, key: str, body: dict[str, Any], endpoint: str = "") -> None:
+        """Keeps an answer, and whose it was: an address and a model."""
         if self.mode == "read":
             return
         # As bytes: what a model says can hold lone surrogates, which are no text for SQLite.
         row = json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass")
-        self._write("INSERT OR REPLACE INTO responses VALUES (?, ?)", [(key, row)])
+        self._write(_PUT, [(key, row, endpoint, datetime.now(tz=UTC).isoformat(timespec="seconds"))])
 
     def forget(self, *keys: str) -> None:
         """Drops answers that turned out to be of no use."""

@@ -28,6 +28,8 @@ FIGURES: dict[str, Measure] = {
     "latency_p95": "seconds",
     "cost_usd": "cost",
 }
+# Shares of what went wrong; of every other share, and of every judge's grades, more is better.
+WRONGS = frozenset({"red", "failed"})
 EXAMPLE = "turn >= 0.9 and severity_major == 0"
 NO_MAJOR = "severity_major == 0"
 
@@ -102,9 +104,7 @@ def _sensible(condition: Condition) -> Condition:
     """The condition with its threshold on the scale of its figure."""
     name, comparison, threshold = condition.name, condition.comparison, condition.threshold
     if condition.measure == "share":
-        if comparison == "==" and threshold:
-            msg = f"{name} is a share: write {name} >= {threshold:g}, or {name} <= {threshold:g}"
-            raise ValueError(msg)
+        _right_way(condition)
         return condition.model_copy(update={"threshold": threshold and _share(threshold)})
     if threshold < 0 or (condition.measure == "count" and threshold % 1):
         msg = f"{name} is {_KINDS[condition.measure]}, and {threshold:g} is none"
@@ -113,6 +113,18 @@ def _sensible(condition: Condition) -> Condition:
         msg = f"{name} can only be limited: write {name} <= {threshold:g}"
         raise ValueError(msg)
     return condition
+
+
+def _right_way(condition: Condition) -> None:
+    """Refuses a share that would pass for being bad, and one that would have to be hit exactly."""
+    name, threshold, limited = condition.name, condition.threshold, condition.name in WRONGS
+    written = f"write {name} {'<=' if limited else '>='} {threshold:g}"
+    if condition.comparison == "==" and (threshold or not limited):
+        msg = f"{name} is a share: {written}"
+        raise ValueError(msg)
+    if condition.rises == limited and condition.comparison != "==":
+        msg = f"{condition.text} points the wrong way, {'less' if limited else 'more'} is better: {written}"
+        raise ValueError(msg)
 
 
 _KINDS = {"count": "a number of turns", "seconds": "a time in seconds", "cost": "an amount of dollars"}
@@ -126,13 +138,20 @@ def _share(value: float) -> float:
     return value / 100 if value > 1 else value
 
 
-def read_confidence(given: object) -> object:
-    """A certainty as it was set: 95 means 0.95; whatever else is wrong with it is told later."""
+def read_confidence(given: object) -> float | None:
+    """A certainty as it was set: 95 and 95% mean 0.95, off none at all; ValueError if it is no certainty."""
+    text = unicodedata.normalize("NFKC", given).strip().casefold() if isinstance(given, str) else given
+    if text is None or text == "off":
+        return None
     try:
-        number = float(given)  # type: ignore[arg-type]
+        number = float(text.removesuffix("%") if isinstance(text, str) else text)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        return given
-    return number / 100 if 50 < number < 100 else number
+        number = math.nan
+    share = number / 100 if number > 1 else number
+    if isinstance(given, bool) or not 0.5 < share < 1:
+        msg = "must lie between 0.5 and 1: 0.95 (or 95, 95%) is usual, off asks for none"
+        raise ValueError(msg)
+    return share
 
 
 def asked(target: float | str | None) -> tuple[Condition, ...]:

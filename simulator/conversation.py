@@ -138,10 +138,11 @@ async def ask(rag: Rag, query: Query, timeout: float) -> Answer:
     Waiting for one of a bot's `places` is no part of its time.
     """
     async with getattr(rag, "places", None) or contextlib.nullcontext():
-        return await _asked(rag, query, timeout)
+        return await answered(rag, query, timeout)
 
 
-async def _asked(rag: Rag, query: Query, timeout: float) -> Answer:
+async def answered(rag: Rag, query: Query, timeout: float) -> Answer:
+    """As `ask`, for who waits for one of a bot's places elsewhere."""
     started = time.perf_counter()
     try:
         async with asyncio.timeout(timeout) as clock:

@@ -8,7 +8,8 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, SecretStr
 
 from simulator.errors import InputError
-from simulator.settings import PREFIX, Settings
+from simulator.given import PREFIX
+from simulator.settings import Settings
 from simulator.types import Role
 
 LEXICAL = "lexical"
@@ -29,7 +30,10 @@ DEFAULT_MODELS: dict[Role, str] = {
 
 
 class Endpoint(BaseModel):
-    """A model: its name, address and key. Unless it is another provider's, it is OpenAI-compatible."""
+    """A model: its name, address and key. Unless it is another provider's, it is OpenAI-compatible.
+
+    `rpm` and `tpm` are the requests and tokens that may go to its address within a minute.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -37,6 +41,8 @@ class Endpoint(BaseModel):
     model: str
     url: str
     key: SecretStr
+    rpm: int | None = None
+    tpm: int | None = None
 
     @property
     def address(self) -> str:
@@ -88,12 +94,27 @@ def _endpoint(role: Role, settings: Settings, environ: Mapping[str, str]) -> End
         model = judge
     if _is_of_provider(model) and not settings.offline:
         shared = _own("judge", "KEY", environ) if model == judge else ""
-        return Endpoint(role=role, model=model, url=own, key=SecretStr(_own(role, "KEY", environ) or shared))
+        key = _own(role, "KEY", environ) or shared
+        return _limited(Endpoint(role=role, model=model, url=own, key=SecretStr(key)), settings, environ)
     model = model or DEFAULT_MODELS[role]
     if settings.offline or model == LEXICAL or not (key or own or judges or common):
         return None
     _check(role, url, key)
-    return Endpoint(role=role, model=model, url=url.rstrip("/"), key=SecretStr(key or "none"))
+    endpoint = Endpoint(role=role, model=model, url=url.rstrip("/"), key=SecretStr(key or "none"))
+    return _limited(endpoint, settings, environ)
+
+
+def _limited(endpoint: Endpoint, settings: Settings, environ: Mapping[str, str]) -> Endpoint:
+    """With the requests and tokens a minute of its role, else of all."""
+    found: dict[str, int | None] = {"rpm": settings.rpm, "tpm": settings.tpm}
+    for what in found:
+        if own := _own(endpoint.role, what.upper(), environ):
+            if not own.isdecimal() or int(own) < 1:
+                name = f"{PREFIX}{endpoint.role.upper()}_{what.upper()}"
+                msg = f"{name} '{own[:20]}': must be a whole number from 1."
+                raise InputError(msg)
+            found[what] = int(own)
+    return endpoint.model_copy(update=found)
 
 
 def _is_of_provider(model: str) -> bool:

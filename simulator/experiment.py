@@ -5,14 +5,14 @@ import contextlib
 import json
 import signal
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
 from simulator.analysis.sequential import batches
 from simulator.analysis.summary import STOPPED_EARLY, SUPERSEDED
-from simulator.conversation import converse
+from simulator.conversation import Log, converse
 from simulator.customers.replaying import second_attempts, superseded
 from simulator.errors import RehearsalError, RunFileError
 from simulator.outcome import certain
@@ -20,7 +20,19 @@ from simulator.settings import Settings
 from simulator.spending import BudgetSpent
 from simulator.stage import Stage, versions
 from simulator.store import RunFile, new_run_id
-from simulator.types import Conversation, Ended, Exhibit, Persona, Rag, Run, Score, Status, Utterance
+from simulator.types import (
+    Answer,
+    Conversation,
+    Ended,
+    Exhibit,
+    Persona,
+    Rag,
+    Run,
+    Score,
+    Status,
+    User,
+    Utterance,
+)
 
 
 class Progress(Protocol):
@@ -38,6 +50,46 @@ class Progress(Protocol):
         """A conversation is over."""
         ...
 
+
+class Record(Protocol):
+    """What a sitting knows of its conversations, and where it writes down what happens in them."""
+
+    @property
+    def run(self) -> Run:
+        """What the run was started with."""
+        ...
+
+    def talks(self) -> Sequence[Conversation]:
+        """All conversations, each as far as it has come when it is asked for."""
+        ...
+
+    def scores(self, conversation: str) -> Iterable[Score]:
+        """The scores of a conversation."""
+        ...
+
+    def unanswered(self) -> dict[str, tuple[int, Utterance]]:
+        """Customer lines that the bot had not answered yet, by conversation."""
+        ...
+
+    def said(self, conversation: str, turn: int, utterance: Utterance) -> None:
+        """The customer's line."""
+        ...
+
+    def answered(self, conversation: str, turn: int, answer: Answer) -> None:
+        """The bot's answer."""
+        ...
+
+    def ended(self, conversation: str, ended: Ended, reason: str, closing: str) -> None:
+        """Why a conversation stopped."""
+        ...
+
+    def graded(self, scores: Iterable[Score]) -> None:
+        """Scores of a turn."""
+        ...
+
+
+# Turns that may wait to be graded, beside two for each call in flight, before the next conversation begins.
+MOST_UNGRADED = 100
 
 # Done before anyone speaks, with the open run file.
 First = Callable[[RunFile], Awaitable[None]]
@@ -65,51 +117,60 @@ def create_run(
     return RunFile.create(Path(settings.runs) / run.id, run, plan, personas)
 
 
-async def perform(
+async def perform(  # noqa: PLR0917 - `first` and `sit` are mostly left out
     stage: Stage,
     plan: tuple[Conversation, ...],
     open_file: Callable[[], RunFile],
     progress: Progress,
     first: First = nothing_first,
+    sit: "Sit | None" = None,
 ) -> tuple[Path, str | None]:
     """Connects the bot, opens the run file, rehearses; gives the file and why it stopped early, if it did.
 
     The file is opened last, so that whatever is wrong with the input leaves nothing behind. What is to be
-    done `first`, before anyone speaks, is paid and stored like the rest of the run.
+    done `first`, before anyone speaks, is paid and stored like the rest of the run. `sit` as in `rehearse`.
     """
     rag: Rag | None = None
     try:
         rag = await stage.rag(plan)
         file = open_file()
         try:
-            return file.path, await rehearse(file, stage, rag, progress, first)
+            return file.path, await rehearse(file, stage, rag, progress, first, sit)
         finally:
             file.close()
     finally:
         await stage.close(rag)
 
 
-async def rehearse(
-    file: RunFile, stage: Stage, rag: Rag, progress: Progress, first: First = nothing_first
+async def rehearse(  # noqa: PLR0917 - `sit` is the last and mostly left out
+    file: RunFile,
+    stage: Stage,
+    rag: Rag,
+    progress: Progress,
+    first: First = nothing_first,
+    sit: "Sit | None" = None,
 ) -> str | None:
     """Plays what is still open in the run file; gives the reason when it had to stop early.
 
     Ctrl-C ends it cleanly: what is done is committed, what was in flight is open again on resume.
+    `sit` makes another kind of sitting, for conversations that are held elsewhere.
     """
+    sit = sit or Sitting
     started = time.monotonic()
     stage.ledger.record = file.called
     status: Status = "interrupted"  # unless it is known better: a bug of ours leaves the run resumable
     stopped: str | None = None
     try:
-        sitting = Sitting(file, stage, rag, progress)
+        sitting = sit(file, stage, rag, progress, None)
         with _interruptible():
             await first(file)
             if stage.settings.sequential:
-                sitting = await _until_certain(sitting)
+                sitting = await _until_certain(file, sitting, sit)
             else:
                 await sitting.run()
             if stage.settings.customer_faults == "replay" and not sitting.out_of_budget:
-                sitting = await _held_again(sitting)
+                sitting = await _held_again(file, sitting, sit)
+            file.settle()
         status, stopped = ("stopped", sitting.out_of_budget) if sitting.out_of_budget else ("finished", None)
     except* RehearsalError as group:  # no access, disk full: nothing else can succeed
         status, stopped = "stopped", str(first_of(group))
@@ -122,40 +183,47 @@ async def rehearse(
 
 
 class Sitting:
-    """One process working on one run."""
+    """One process working on one run. It holds only the conversations that it is at."""
 
     def __init__(
         self,
-        file: RunFile,
+        file: Record,
         stage: Stage,
         rag: Rag,
         progress: Progress,
         plan: Sequence[Conversation] | None = None,
     ) -> None:
-        """Reads from the file what is done already; `plan` is all of it unless told."""
+        """Goes on from what the file holds; `plan` is all of it unless told."""
         self.file, self.stage, self.rag, self.progress = file, stage, rag, progress
+        self.log: Log = file
         self.out_of_budget: str | None = None
-        results = file.results()
-        self._run_id = results.run.id
-        self._plan = results.conversations if plan is None else plan
+        self._run_id = file.run.id
+        self._plan = file.talks() if plan is None else plan
         self._pending = file.unanswered()
         self._done: dict[tuple[str, int], list[Score]] = {}
-        for score in results.scores:
-            # What failed is tried again on resume; everything else is paid for and kept.
-            if score.state != "failed":
-                self._done.setdefault((score.conversation, score.turn), []).append(score)
+        self._ungraded = 0
+        self._fewer = asyncio.Event()
 
     async def run(self) -> None:
         """All open conversations, `--concurrency` at a time, and all open grades."""
-        waiting = iter([talk for talk in self._plan if talk.ended is None])
         async with asyncio.TaskGroup() as tasks:
-            for talk in self._plan:
-                self._catch_up(talk, tasks)
-            for _ in range(min(self.stage.settings.concurrency, len(self._plan))):
+            waiting = self._one_by_one(tasks)
+            at_once = self.stage.settings.customers or self.stage.settings.concurrency
+            for _ in range(min(at_once, len(self._plan))):
                 tasks.create_task(self._play_all(waiting, tasks))
+
+    def _one_by_one(self, tasks: asyncio.TaskGroup) -> Iterator[Conversation]:
+        """All conversations, each caught up with as its turn comes."""
+        for talk in self._plan:
+            self._catch_up(talk, tasks)
+            yield talk
 
     def _catch_up(self, talk: Conversation, tasks: asyncio.TaskGroup) -> None:
         """Grades what an interruption left ungraded."""
+        for score in self.file.scores(talk.id) if talk.turns else ():
+            # What failed is tried again on resume; everything else is paid for and kept.
+            if score.state != "failed":
+                self._done.setdefault((score.conversation, score.turn), []).append(score)
         for count in range(1, len(talk.turns) + 1):
             self._grade_later(talk.model_copy(update={"turns": talk.turns[:count]}), tasks)
         if talk.ended is not None:
@@ -165,10 +233,18 @@ class Sitting:
         """One of the places: takes the next conversation as long as there is one."""
         for start in waiting:
             await asyncio.sleep(0)  # a bot that never waits would keep grades and Ctrl-C waiting
-            talk = await self._play(start, tasks)
-            if talk.ended is not None:
-                self.file.ended(talk.id, talk.ended, talk.reason, talk.closing)
-            self.progress.ended(talk)
+            await self._room()
+            if start.ended is None:
+                talk = await self._play(start, tasks)
+                if talk.ended is not None:
+                    self.file.ended(talk.id, talk.ended, talk.reason, talk.closing)
+                self.progress.ended(talk)
+
+    async def _room(self) -> None:
+        """Until grading has come near enough: dialogues go first, and would pile up what is to be graded."""
+        while self._ungraded > MOST_UNGRADED + 2 * self.stage.settings.calls:
+            self._fewer.clear()
+            await self._fewer.wait()
 
     async def _play(self, start: Conversation, tasks: asyncio.TaskGroup) -> Conversation:
         def on_turn(talk: Conversation) -> None:
@@ -180,9 +256,9 @@ class Sitting:
             try:
                 return await converse(
                     start,
-                    self.stage.user(start),
+                    self._user(start),
                     self.rag,
-                    self.file,
+                    self.log,
                     turns=turns,
                     parting=parting,
                     session=f"{self._run_id}/{start.id}",
@@ -195,6 +271,10 @@ class Sitting:
                 self._stop_paying(error)
         return start.model_copy(update={"ended": Ended.BUDGET})
 
+    def _user(self, start: Conversation) -> User:
+        """Who plays the customer."""
+        return self.stage.user(start)
+
     def _pending_line(self, start: Conversation) -> Utterance | None:
         turn, line = self._pending.get(start.id, (0, None))
         return line if turn == len(start.turns) + 1 else None
@@ -205,10 +285,11 @@ class Sitting:
         exhibit = Exhibit(
             conversation=talk.id, case=talk.case, persona=talk.persona, turn=turn, earlier=talk.turns[:-1]
         )
-        done = self._done.get((talk.id, turn.index), [])
+        done = self._done.pop((talk.id, turn.index), [])
         if {score.judge for score in done} >= set(self.stage.grading.names):
             self.progress.graded(exhibit, done)
         else:
+            self._ungraded += 1
             tasks.create_task(self._grade(exhibit, done))
 
     async def _grade(self, exhibit: Exhibit, done: Sequence[Score]) -> None:
@@ -218,21 +299,28 @@ class Sitting:
             self._stop_paying(error)
         else:
             self.progress.graded(exhibit, [*done, *graded])
+        finally:
+            self._ungraded -= 1
+            self._fewer.set()
 
     def _stop_paying(self, error: BudgetSpent) -> None:
         self.out_of_budget = f"{error}; a larger --budget goes on"
 
 
-async def _until_certain(sitting: Sitting) -> Sitting:
+# A sitting of one run, or of a part of its plan.
+Sit = Callable[[RunFile, Stage, Rag, Progress, Sequence[Conversation] | None], Sitting]
+
+
+async def _until_certain(file: RunFile, sitting: Sitting, sit: Sit) -> Sitting:
     """Holds the plan in parts, and no further part once the gate's answer is certain.
 
     Each part is held and graded to its end before anyone looks: what ends first is not what is typical.
     """
-    file, stage, last = sitting.file, sitting.stage, sitting
+    stage, last = sitting.stage, sitting
     parts = batches(file.results().conversations, stage.settings.seed)
     for part in parts:
         known = {talk.id: talk for talk in file.results().conversations}
-        last = Sitting(file, stage, sitting.rag, sitting.progress, [known[talk.id] for talk in part])
+        last = sit(file, stage, sitting.rag, sitting.progress, [known[talk.id] for talk in part])
         await last.run()
         if last.out_of_budget:
             break
@@ -242,12 +330,12 @@ async def _until_certain(sitting: Sitting) -> Sitting:
     return last
 
 
-async def _held_again(sitting: Sitting) -> Sitting:
+async def _held_again(file: RunFile, sitting: Sitting, sit: Sit) -> Sitting:
     """Holds what a customer spoilt once more, at the end and once only; notes which of the two counts."""
-    file, last = sitting.file, sitting
+    last = sitting
     if more := second_attempts(file.results()):
         file.also_planned(more)
-        last = Sitting(file, sitting.stage, sitting.rag, sitting.progress, more)
+        last = sit(file, sitting.stage, sitting.rag, sitting.progress, more)
         await last.run()
     if found := superseded(file.results()):
         file.noted(SUPERSEDED, json.dumps(found, ensure_ascii=False))

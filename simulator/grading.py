@@ -31,7 +31,7 @@ class Grading:
         self.frame = Frame(find.JUDGES / "_frame.toml", guidelines)
         self.judges = _judges(settings.judges)
         self.lists = {
-            "contacts": lines_of_list(settings.contacts or _demo_contacts(settings), "--contacts"),
+            "contacts": contacts_of(settings),
             "ng_words": lines_of_list(settings.ng_words, "--ng-words"),
         }
         tokenizer(settings.tokenizer)  # an unknown or missing one is told before anything is paid
@@ -44,12 +44,12 @@ class Grading:
         beside = (f"{r.name}@{panelist.model}" for panelist in self.panelists for r in self.rubrics)
         return (*self.judges, *beside)
 
-    @property
+    @functools.cached_property
     def rubrics(self) -> list[Rubric]:
         """The judges that a model plays."""
         return [judge for judge in self.judges.values() if isinstance(judge, Rubric)]
 
-    @property
+    @functools.cached_property
     def forms(self) -> list[Form]:
         """What the shelf's function judges have a model fill in."""
         return [
@@ -108,6 +108,11 @@ class Grading:
         embed = endpoint.model if endpoint else LEXICAL
         lists = [line for lines in self.lists.values() for line in lines]
         return fingerprint(name, __version__, embed, grading, self.settings.tokenizer, *own, *lists)
+
+
+def contacts_of(settings: Settings) -> tuple[str, ...]:
+    """What the desk makes public of itself, one a line."""
+    return lines_of_list(settings.contacts or _demo_contacts(settings), "--contacts")
 
 
 def _demo_contacts(settings: Settings) -> str | None:

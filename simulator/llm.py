@@ -8,32 +8,39 @@ remembered for the process and not asked for again.
 import asyncio
 import base64
 import json
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel
-from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
-from tenacity.wait import wait_base
 
 from simulator import replies
-from simulator.cache import ResponseCache, request_key
+from simulator.cache import request_key
+from simulator.connections import FORMATS, Connections
+from simulator.embedding import Embedded
 from simulator.endpoints import Endpoint
 from simulator.errors import AccessDenied, MalformedReply, ModelFailure
-from simulator.limits import DIALOGUE, Limiter, RetryAfter
+from simulator.limits import DIALOGUE, Place
+from simulator.rates import wait_asked_for
 from simulator.spending import Ledger
 from simulator.types import Usage, encodable
 
 if TYPE_CHECKING:
-    from openai import APIStatusError, AsyncOpenAI
+    import httpx2
+    from openai import APIStatusError
+
+__all__ = ["Connections", "Messages", "Model"]
 
 Form = TypeVar("Form", bound=BaseModel)
+T = TypeVar("T")
 Messages = list[dict[str, str]]
 Body = dict[str, Any]
-ATTEMPTS = 6
+# Seconds that all calls to a model wait at most when one was told to wait.
+LONGEST_PAUSE = 120.0
 # What is shown of an endpoint's own words.
 LONGEST_MESSAGE = 300
-FORMATS = ("schema", "json", "text")
+# Characters of a reply that are worth reading, let alone keeping: no model writes as much in one go.
+LONGEST_REPLY = 1_000_000
 _DROPPABLE = ("temperature", "seed", "encoding_format")
 
 
@@ -53,71 +60,6 @@ class Said(NamedTuple):
     request: str
 
 
-@dataclass
-class Abilities:
-    """What one model at one endpoint has been found to understand."""
-
-    reply_format: str = FORMATS[0]
-    refused: set[str] = field(default_factory=set)
-
-
-class Connections:
-    """The clients, limits and known abilities of one process; closed once, at the end."""
-
-    def __init__(
-        self, *, calls: int, timeout: float, cache: ResponseCache, wait: wait_base | None = None
-    ) -> None:
-        """At most `calls` in flight per endpoint, each given `timeout` seconds."""
-        self.calls, self.timeout, self.cache = calls, timeout, cache
-        self.attempts = ATTEMPTS
-        self.wait = wait or RetryAfter()
-        self._clients: dict[tuple[str, str], AsyncOpenAI] = {}
-        self._limiters: dict[tuple[str, str], Limiter] = {}
-        self._abilities: dict[tuple[str, str], Abilities] = {}
-
-    def client(self, endpoint: Endpoint) -> "AsyncOpenAI":
-        """The one client of this address and key; making one costs 18 ms of CPU."""
-        where = (endpoint.url, endpoint.key.get_secret_value())
-        if where not in self._clients:
-            self._clients[where] = _client(endpoint, self.timeout)
-        return self._clients[where]
-
-    def limiter(self, endpoint: Endpoint) -> Limiter:
-        """The limit that all roles at this address and key share."""
-        where = (endpoint.url, endpoint.key.get_secret_value())
-        return self._limiters.setdefault(where, Limiter(self.calls))
-
-    def abilities(self, endpoint: Endpoint) -> Abilities:
-        """What this model has refused so far."""
-        return self._abilities.setdefault((endpoint.url, endpoint.model), Abilities())
-
-    def retrying(self, is_transient: Callable[[BaseException], bool]) -> AsyncRetrying:
-        """Six attempts at whatever may pass, with the waits of this process."""
-        return AsyncRetrying(
-            stop=stop_after_attempt(self.attempts),
-            wait=self.wait,
-            retry=retry_if_exception(is_transient),
-            reraise=True,
-        )
-
-    async def close(self) -> None:
-        """Closes every client, and the cache."""
-        await asyncio.gather(*(client.close() for client in self._clients.values()))
-        self.cache.close()
-
-
-def _client(endpoint: Endpoint, timeout: float) -> "AsyncOpenAI":
-    from openai import AsyncOpenAI, DefaultAioHttpClient  # 0.7 s: only for runs with a model
-
-    return AsyncOpenAI(
-        api_key=endpoint.key.get_secret_value(),
-        base_url=endpoint.url,
-        max_retries=0,
-        timeout=timeout,
-        http_client=DefaultAioHttpClient(timeout=timeout),
-    )
-
-
 class Model:
     """One role's model: `say` for text, `ask` for a filled-in form, `embed` for vectors."""
 
@@ -134,6 +76,8 @@ class Model:
         self.endpoint, self.connections, self.ledger = endpoint, connections, ledger
         self.temperature, self.priority = temperature, priority
         self._limiter = connections.limiter(endpoint)
+        self._whose = f"{endpoint.address} {endpoint.model}"
+        self._rates = connections.rates(endpoint)
         self._abilities = connections.abilities(endpoint)
 
     async def say(self, messages: Messages, *, seed: int | None = None) -> tuple[str, Usage]:
@@ -169,18 +113,36 @@ class Model:
             raise
 
     async def embed(self, texts: list[str]) -> list[list[float]]:
-        """One vector per text."""
-        body = {"model": self.endpoint.model, "input": texts, "encoding_format": "base64"}
-        received = await self._send("/embeddings", lambda: body)
+        """One vector per text. What is asked at the same time goes out together, and is kept by itself."""
+        body = self._embedding_body(texts)
+        request = self._named("/embeddings", body)
+        data = self._kept(request)
+        cached = data is not None
+        if data is None:
+            async with self.ledger.room(self.endpoint.role, body):
+                embedded = await self.connections.batches(self.endpoint, self._embedded)(texts)
+                rows = [{"index": index, "embedding": row} for index, row in enumerate(embedded.rows)]
+                data = {"data": rows, "usage": {"prompt_tokens": embedded.tokens}}
+                self.ledger.charge(self.endpoint.role, _usage(data, self.endpoint.model))
         try:
-            rows = sorted(received.data["data"], key=lambda row: int(row["index"]))
-            vectors = [_vector(row["embedding"]) for row in rows]
+            vectors = [_vector(row) for row in _rows(data, len(texts))]
         except (KeyError, TypeError, ValueError) as error:
             raise self._failure("malformed", "no embeddings in the reply") from error
-        if len(vectors) != len(texts):
-            raise self._failure("malformed", f"{len(vectors)} embeddings for {len(texts)} texts")
-        self._keep(received)
+        if not cached:
+            self.connections.cache.put(request, data, self._whose)
         return vectors
+
+    async def _embedded(self, texts: list[str]) -> Embedded:
+        """One request for all these texts."""
+        data = await self._learning("/embeddings", lambda: self._embedding_body(texts), self._uncached)
+        try:
+            rows = _rows(data, len(texts))
+        except (KeyError, TypeError, ValueError) as error:
+            raise self._failure("malformed", f"not {len(texts)} embeddings in the reply") from error
+        return Embedded(rows, _usage(data, self.endpoint.model).tokens_in)
+
+    def _embedding_body(self, texts: list[str]) -> Body:
+        return {"model": self.endpoint.model, "input": texts, "encoding_format": "base64"}
 
     async def _complete(
         self, messages: Messages, seed: int | None, reply_form: type[BaseModel] | None
@@ -193,6 +155,8 @@ class Model:
             raise self._failure("malformed", "the reply is not a chat completion") from error
         if refusal:
             raise self._failure("refused", str(refusal))
+        if len(text) > LONGEST_REPLY:
+            raise self._failure("malformed", f"a reply of {len(text):,} characters")
         if text:
             self._keep(received)
         return Said(text, _usage(received.data, self.endpoint.model), received.request)
@@ -200,7 +164,7 @@ class Model:
     def _keep(self, received: Received) -> None:
         """Caches an answer once it has turned out to be of use."""
         if not received.cached:
-            self.connections.cache.put(received.request, received.data)
+            self.connections.cache.put(received.request, received.data, self._whose)
 
     def _body(self, messages: Messages, seed: int | None, reply_form: type[BaseModel] | None) -> Body:
         body: Body = {"model": self.endpoint.model, "messages": messages}
@@ -217,35 +181,54 @@ class Model:
 
     async def _send(self, path: str, build: Callable[[], Body]) -> Received:
         """Sends the body, again without what the endpoint turns out not to understand."""
-        from openai import APIStatusError  # see _client
+        return await self._learning(path, build, self._cached)
+
+    async def _learning(
+        self, path: str, build: Callable[[], Body], send: Callable[[str, Body, Body], Awaitable[T]]
+    ) -> T:
+        if not (importing := self.connections.prepare()).done():
+            await asyncio.shield(importing)  # one that is cancelled must not take the import from the others
+        from openai import APIStatusError  # see Connections.prepare
 
         for _ in range(len(FORMATS) + len(_DROPPABLE)):
             body = build()
             sent = {key: value for key, value in body.items() if key not in self._abilities.refused}
             try:
-                return await self._cached(path, body, sent)
+                return await send(path, body, sent)
             except APIStatusError as error:
                 if not self._learns(error, sent):
                     raise self._typed(error) from error
         raise self._failure("error", "the endpoint refuses every form of the request")
 
-    async def _cached(self, path: str, body: Body, sent: Body) -> Received:
+    def _named(self, path: str, body: Body) -> str:
         """Filed under the whole body: where seeds are refused, repeats still are not the same request."""
-        request = request_key(self.endpoint.url + path, body)
-        data = self.connections.cache.get(request)
+        return "" if self.connections.cache.is_off else request_key(self.endpoint.url + path, body)
+
+    def _kept(self, request: str) -> dict[str, Any] | None:
+        """The answer of the cache, entered in the ledger."""
+        data = self.connections.cache.get(request) if request else None
         if data is not None:
             self.ledger.charge(self.endpoint.role, _usage(data, self.endpoint.model), cached=True)
+        return data
+
+    async def _cached(self, path: str, body: Body, sent: Body) -> Received:
+        request = self._named(path, body)
+        data = self._kept(request)
+        if data is not None:
             return Received(data, request, cached=True)
-        self.ledger.check()
-        data = await self._retried(path, sent)
-        self.ledger.charge(self.endpoint.role, _usage(data, self.endpoint.model))
+        async with self.ledger.room(self.endpoint.role, sent):
+            data = await self._retried(path, sent)
+            self.ledger.charge(self.endpoint.role, _usage(data, self.endpoint.model))
         return Received(data, request, cached=False)
 
+    async def _uncached(self, path: str, _: Body, sent: Body) -> Any:
+        return await self._retried(path, sent)
+
     async def _retried(self, path: str, body: Body) -> Any:
-        from openai import APIConnectionError  # see _client
+        from openai import APIConnectionError  # see Connections.prepare
 
         try:
-            return await self.connections.retrying(_is_transient)(self._post, path, body)
+            return await self.connections.persistently(_is_transient, self._post, path, body)
         except APIConnectionError as error:
             if _has_timed_out(error):
                 raise self._failure("timeout", f"no reply within {self.connections.timeout:g} s") from error
@@ -253,19 +236,56 @@ class Model:
             raise self._failure("unreachable", f"no connection ({cause})") from error
 
     async def _post(self, path: str, body: Body) -> Any:
-        from openai import RateLimitError  # see _client
+        from openai import APIError  # see Connections.prepare
 
-        async with self._limiter.slot(self.priority) as entered:
+        async with self._place(body) as place:
             try:
-                # The reply is read here: building the SDK's response objects would double the CPU of a call.
-                data = await self.connections.client(self.endpoint).post(path, body=body, cast_to=object)
-            except RateLimitError:
-                self._limiter.refused(entered)
+                response = await self._response(path, body)
+            except APIError as error:
+                self._refused(place, error)
                 raise
-            except (json.JSONDecodeError, UnicodeDecodeError, RecursionError):
-                data = None  # answered, but not with JSON; whoever reads it says so
             self._limiter.succeeded()
+            data = _json(response)
+            self._told(place, response)
+            if place.ticket is not None:
+                usage = _usage(data, self.endpoint.model)
+                self._rates.spent(place.ticket, usage.tokens_in, usage.tokens_out)
             return data
+
+    async def _response(self, path: str, body: Body) -> "httpx2.Response":
+        """The whole answer in time: one that comes drop by drop never meets the client's own limit."""
+        from httpx2 import Request, Response
+        from openai import APITimeoutError  # see Connections.prepare
+
+        # The reply is read here: building the SDK's response objects would double the CPU of a call.
+        post = self.connections.client(self.endpoint).post
+        try:
+            async with asyncio.timeout(self.connections.timeout):
+                return await post(path, body=body, cast_to=Response)
+        except TimeoutError as error:
+            raise APITimeoutError(Request("POST", self.endpoint.url + path)) from error
+
+    def _place(self, body: Body) -> AbstractAsyncContextManager[Place]:
+        """Room for one call, in the order of priority and within the rates."""
+        tokens, is_bot = self._rates.estimate(body), self.endpoint.role == "demo"
+        return self._limiter.slot(self.priority, self._rates, tokens=tokens, is_bot=is_bot)
+
+    def _refused(self, place: Place, error: Exception) -> None:
+        """Takes a call that came to nothing out of the rates; 429 makes all calls to this model wait."""
+        if place.ticket is not None:
+            self._rates.failed(place.ticket)
+        response: httpx2.Response | None = getattr(error, "response", None)
+        if response is None:
+            return
+        self._told(place, response)
+        if response.status_code == 429:
+            self._limiter.refused(place)
+            seconds = min(LONGEST_PAUSE, wait_asked_for(response.headers) or 0.0)
+            self._rates.hold(seconds, asyncio.get_running_loop().time())
+
+    def _told(self, place: Place, response: "httpx2.Response") -> None:
+        if place.ticket is not None:
+            self._rates.answered(place.ticket, response.headers, asyncio.get_running_loop().time())
 
     def _learns(self, error: "APIStatusError", body: Body) -> bool:
         """Whether the refusal names something that can be left out from now on."""
@@ -306,7 +326,7 @@ class Model:
 
 def _is_transient(error: BaseException) -> bool:
     """Worth another attempt: no connection, a time-out, 408, 409, 429 or 5xx; not an empty account."""
-    from openai import APIConnectionError, APIStatusError  # see _client
+    from openai import APIConnectionError, APIStatusError  # see Connections.prepare
 
     if isinstance(error, APIStatusError):
         transient = error.status_code in (408, 409, 429) or error.status_code >= 500
@@ -319,6 +339,23 @@ def _has_timed_out(error: BaseException | None) -> bool:
     while error is not None and not isinstance(error, TimeoutError):
         error = error.__cause__
     return error is not None
+
+
+def _json(response: "httpx2.Response") -> Any:
+    """The body; None when it is no JSON, which whoever reads it will say."""
+    try:
+        return json.loads(response.content)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _rows(data: Any, count: int) -> list[Any]:
+    """The embeddings of a reply in the order of the texts; raises ValueError unless there are `count`."""
+    rows = sorted(data["data"], key=lambda row: int(row["index"]))
+    if len(rows) != count:
+        msg = f"{len(rows)} embeddings for {count} texts"
+        raise ValueError(msg)
+    return [row["embedding"] for row in rows]
 
 
 def _reason(error: "APIStatusError") -> str:

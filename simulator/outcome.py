@@ -24,12 +24,17 @@ def figures_of(results: Results, settings: Settings) -> Summary:
 def check_gate(settings: Settings) -> None:
     """Raises InputError for a gate about figures that the run will not have, or about no target at all."""
     check_names(settings.target, map(judge_name, settings.judges))
+    check_certainty(settings)
+    if settings.sequential and settings.customer_faults == "replay":
+        msg = "--sequential decides before anything is held again: leave out --customer-faults replay."
+        raise InputError(msg)
+
+
+def check_certainty(settings: Settings) -> None:
+    """Raises InputError for a certainty about no target at all."""
     flag = "--sequential" if settings.sequential else "--confidence"
     if settings.target is None and settings.certainty is not None:
         msg = f"{flag} is about a target: add --target 90, or conditions ({EXAMPLE})."
-        raise InputError(msg)
-    if settings.sequential and settings.customer_faults == "replay":
-        msg = "--sequential decides before anything is held again: leave out --customer-faults replay."
         raise InputError(msg)
 
 

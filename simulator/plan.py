@@ -7,7 +7,9 @@ from pathlib import Path
 from simulator import find
 from simulator.analysis.summary import counted
 from simulator.cases import read_cases, select
+from simulator.compact import compact
 from simulator.errors import InputError
+from simulator.masking import masked_cases, masked_talks, redactor_of
 from simulator.settings import Settings
 from simulator.store import find_run, read_run
 from simulator.types import Case, Conversation, Language, Persona
@@ -20,7 +22,7 @@ BUNDLED = (find.DEMO / "cases" / "ja.csv", find.DEMO / "cases" / "en.csv")
 def read_plan(settings: Settings) -> tuple[tuple[Conversation, ...], tuple[Persona, ...]]:
     """The planned conversations in order, and the personas that appear in them."""
     if settings.replay:
-        return _plan_of(find_run(settings.replay, Path(settings.runs)))
+        return _plan_of(find_run(settings.replay, Path(settings.runs)), settings)
     cases = _cases(settings)
     personas = _personas(settings.persona or USUAL_PERSONAS)
     plan = tuple(_conversations(cases, personas, settings, by_lot=not settings.persona))
@@ -28,11 +30,16 @@ def read_plan(settings: Settings) -> tuple[tuple[Conversation, ...], tuple[Perso
     return plan, tuple(p for p in personas if p.id in present)
 
 
-def _plan_of(run: Path) -> tuple[tuple[Conversation, ...], tuple[Persona, ...]]:
+def _plan_of(run: Path, settings: Settings) -> tuple[tuple[Conversation, ...], tuple[Persona, ...]]:
     """The conversations of a run, to be played again from the start."""
-    results = counted(read_run(run))
+    results = read_run(run)
+    kept = {talk.id for talk in counted(results).conversations}
     unplayed = {"turns": (), "ended": None, "reason": "", "closing": ""}
-    begun = (talk for talk in results.conversations if talk.turns)
+    redactor = redactor_of(settings)
+    talks = masked_talks(results.conversations, redactor) if redactor else results.conversations
+    begun = (
+        talk for talk, old in zip(talks, results.conversations, strict=True) if talk.turns and old.id in kept
+    )
     return tuple(talk.model_copy(update=unplayed) for talk in begun), results.personas
 
 
@@ -56,7 +63,7 @@ def _cases(settings: Settings) -> Sequence[Case]:
         found = [case for path in BUNDLED for case in read_cases(path)]
     else:
         found = list(_named_cases(settings.cases, fixed, settings.worksheet or ""))
-    cases = select(found, language, settings.limit)
+    cases = select(masked_cases(found, settings), language, settings.limit)
     if not cases:
         msg = f"none of the {len(found)} questions is in '{settings.language}': leave out --language."
         raise InputError(msg)
@@ -76,11 +83,12 @@ def _named_cases(name: str, language: Language | None, suffix: str) -> Sequence[
 def _conversations(
     cases: Iterable[Case], personas: Sequence[Persona], settings: Settings, *, by_lot: bool
 ) -> Iterable[Conversation]:
-    for case in cases:
+    for case in map(compact, cases):
         # Seeded by the question, so that --limit or another order does not deal other personas.
         lot = random.Random(f"{settings.seed}/{case.id}")  # noqa: S311 - a choice, not a secret
         cast = [lot.choice(personas)] if by_lot else personas
         for persona in cast:
             for repeat in range(1, settings.repeats + 1):
                 key = f"{persona.id}/{case.id}#{repeat}"
-                yield Conversation(id=key, case=case, persona=persona.id, repeat=repeat)
+                talk = Conversation(id=key, case=case, persona=persona.id, repeat=repeat)
+                yield compact(talk)

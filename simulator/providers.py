@@ -47,7 +47,7 @@ class ProviderModel(Model):
 
     async def _retried(self, path: str, body: Body) -> Any:
         try:
-            return await self.connections.retrying(_is_transient)(self._post, path, body)
+            return await self.connections.persistently(_is_transient, self._post, path, body)
         except ModelFailure:
             raise
         except Exception as error:  # each provider has exceptions of its own
@@ -56,7 +56,7 @@ class ProviderModel(Model):
     async def _post(self, path: str, body: Body) -> Any:
         messages = [(message["role"], message["content"]) for message in body["messages"]]
         wanted = body.get("response_format", {}).get("json_schema", {}).get("schema")
-        async with self._limiter.slot(self.priority) as entered:
+        async with self._place(body) as place:
             try:
                 if wanted:
                     said, text = await self._structured(messages, wanted)
@@ -65,10 +65,13 @@ class ProviderModel(Model):
                     text = said.text
             except Exception as error:
                 if _status(error) == 429:
-                    self._limiter.refused(entered)
+                    self._limiter.refused(place)
                 raise
             self._limiter.succeeded()
-        return {"choices": [{"message": {"content": str(text)}}], "usage": _usage(said)}
+            usage = _usage(said)
+            if place.ticket is not None:
+                self._rates.spent(place.ticket, usage["prompt_tokens"], usage["completion_tokens"])
+        return {"choices": [{"message": {"content": str(text)}}], "usage": usage}
 
     async def _structured(self, messages: Any, schema: dict[str, Any]) -> tuple["AIMessage", str]:
         """By the provider's own way to structured replies; its text where it has none."""

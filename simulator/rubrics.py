@@ -159,6 +159,9 @@ class Frame:
         self._tables = read_toml(path)
         check_languages(path, self._tables, _FRAME)
         self._guidelines = read_guidelines(guidelines)
+        self._systems: dict[Language, str] = {}
+        self._tasks: dict[tuple[object, ...], str] = {}
+        self._shown: tuple[Exhibit | None, str] = (None, "")
 
     def text(self, language: Language, key: str, /, **values: str) -> str:
         """A rendered text of the frame."""
@@ -170,15 +173,31 @@ class Frame:
         The shared part comes first, so that an endpoint's prompt cache serves every judge of a turn.
         """
         language = exhibit.case.language
-        system = self.text(language, "system", guidelines=self._guidelines[language])
         task = self.task(language, rubrics, alone=alone)
         return [
-            {"role": "system", "content": system},
-            {"role": "user", "content": f"{self._material(exhibit)}\n\n{task}"},
+            {"role": "system", "content": self._system(language)},
+            {"role": "user", "content": f"{self._quoted(exhibit)}\n\n{task}"},
         ]
 
     def task(self, language: Language, rubrics: Sequence[Form], *, alone: bool) -> str:
-        """What is to be graded and in which form."""
+        """What is to be graded and in which form; made once, for it is the same for every turn."""
+        key = (language, alone, *rubrics)
+        if key not in self._tasks:
+            self._tasks[key] = self._task(language, rubrics, alone=alone)
+        return self._tasks[key]
+
+    def _system(self, language: Language) -> str:
+        if language not in self._systems:
+            self._systems[language] = self.text(language, "system", guidelines=self._guidelines[language])
+        return self._systems[language]
+
+    def _quoted(self, exhibit: Exhibit) -> str:
+        """The material; the judges of a turn are asked one after the other, and share it."""
+        if self._shown[0] is not exhibit:
+            self._shown = (exhibit, self._material(exhibit))
+        return self._shown[1]
+
+    def _task(self, language: Language, rubrics: Sequence[Form], *, alone: bool) -> str:
         if alone:
             form = kinds.skeleton(rubrics[0].described(language))
             criterion = rubrics[0].criterion(language)

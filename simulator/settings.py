@@ -1,24 +1,25 @@
 """Everything a run can be told, declared once: flags, environment, rehearsal.toml, defaults."""
 
-import json
 import os
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from simulator.conditions import read_confidence, read_target
 from simulator.errors import InputError, UnknownName
+from simulator.given import PREFIX, environment_values, file_values, plain, short
+from simulator.hidden import without_secrets
+from simulator.money import JPY_PER_USD, Amount, Price, merged_prices
+from simulator.notation import read_arrival, read_patterns, read_shard
 from simulator.types import Language, RedRules
 
 FILE = "rehearsal.toml"
-PREFIX = "REHEARSAL_"
 # These say how to start or to show a run, not what the run is; they are not stored in it.
 NOT_OF_THE_RUN = frozenset({
     "resume", "dry_run", "to", "json_output", "runs", "sheet", "worksheet", "new_sheet", "folder",
-    "csv_encoding",
+    "csv_encoding", "engine", "scheduler", "workers",
 })  # fmt: skip
 CheckFormat = Literal["text", "json"]
 CHECK_FORMATS: tuple[CheckFormat, ...] = get_args(CheckFormat)
@@ -94,6 +95,32 @@ class Settings(BaseModel):
     calls: Annotated[int, Field(ge=1, le=10_000)] = Field(
         64, description="Model calls in flight at each endpoint."
     )
+    rpm: Positive | None = Field(
+        None,
+        description="Requests that each endpoint allows within a minute, where it does not say so itself.",
+    )
+    tpm: Positive | None = Field(None, description="Tokens that each endpoint allows within a minute.")
+    customers: Annotated[int, Field(ge=1, le=10_000)] | None = Field(
+        None, description="Load rehearsal: so many customers at the same time, and no grading meanwhile."
+    )
+    arrival: str | None = Field(
+        None, description="How the customers come: 2/s at random, or all within 'ramp 60s'. Default: at once."
+    )
+    think: Annotated[float, Field(ge=0, le=3600)] | None = Field(
+        None, description="Seconds in which a customer reads and types before the next line (median)."
+    )
+    engine: Literal["local", "dask"] = Field(
+        "local", description="Where conversations are held: in this process, or on workers (extra cluster)."
+    )
+    scheduler: str | None = Field(
+        None, description="Dask scheduler of the workers: tcp://host:8786, or tls://host:8786."
+    )
+    workers: Annotated[int, Field(ge=1, le=10_000)] | None = Field(
+        None, description="Start so many workers here; with --scheduler, wait for so many."
+    )
+    shard: str | None = Field(
+        None, description="Only this part of the questions (2/5), to be put together with `merge`."
+    )
     timeout: Annotated[float, Field(gt=0, le=3600)] = Field(
         60.0, description="How long to wait for an answer of bot or model."
     )
@@ -132,7 +159,9 @@ class Settings(BaseModel):
         "'turn >= 0.9 and red <= 0.1' hold.",
     )
     confidence: Annotated[float, Field(gt=0.5, lt=1)] | None = Field(
-        None, description="Pass only when the score reaches the target with this certainty: 0.95 is usual."
+        None,
+        description="Pass only when the score reaches the target with this certainty: 0.95 is usual, "
+        "off is none.",
     )
     sequential: bool = Field(
         False,
@@ -150,8 +179,22 @@ class Settings(BaseModel):
     max_failed: Annotated[float, Field(ge=0, le=1)] = Field(
         0.05, description="Most grades or customer turns that may fail."
     )
-    budget: Annotated[float, Field(gt=0)] | None = Field(
-        None, description="Start no further model call once so many dollars are spent."
+    jpy_per_usd: Annotated[float, Field(gt=0)] = Field(
+        JPY_PER_USD, description="Yen for a dollar where amounts are in yen: an approximation."
+    )
+    prices: dict[str, Price] = Field(
+        {}, description='Your own prices of models (TOML file, or [prices."model"] of rehearsal.toml).'
+    )
+    budget: Amount | None = Field(
+        None, description="Spend no more than this on models: 5 (dollars), 5USD, 800JPY or 800円."
+    )
+    redact: Literal["on", "off", "auto"] = Field(
+        "auto",
+        description="Mask personal data before anything is stored or sent to a model; auto: with recorded "
+        "answers only.",
+    )
+    redact_patterns: tuple[str, ...] = Field(
+        (), description="What else to mask, as a regular expression: a group or all of it; repeatable."
     )
     red: RedRules = Field(RedRules(), description="Which turns are red (table [red] of rehearsal.toml).")
     greeting: dict[Language, str] | None = Field(
@@ -175,7 +218,7 @@ class Settings(BaseModel):
         None, description="Finish an interrupted run: id, start of an id, latest, or path."
     )
     dry_run: bool = Field(
-        False, description="Show the calls, tokens and dollars it takes at most; start nothing."
+        False, description="Show calls, tokens and dollars, at most and expected; start nothing."
     )
     json_output: bool = Field(False, description="Print exactly one JSON object on stdout.")
 
@@ -199,7 +242,7 @@ class Settings(BaseModel):
         if isinstance(value, str):
             value = [value]
         if isinstance(value, dict):
-            return {k: _plain(v) for k, v in value.items()}
+            return {k: plain(v) for k, v in value.items()}
         if not isinstance(value, (list, tuple)):
             msg = "must be a table of settings"
             raise ValueError(msg)
@@ -217,9 +260,19 @@ class Settings(BaseModel):
     def _target(cls, value: Any) -> float | str | None:
         return read_target(value)
 
+    @field_validator("arrival")
+    @classmethod
+    def _arriving(cls, value: str | None) -> str | None:
+        return value and read_arrival(value).text
+
+    @field_validator("shard")
+    @classmethod
+    def _part(cls, value: str | None) -> str | None:
+        return value and read_shard(value).text
+
     @field_validator("confidence", mode="before")
     @classmethod
-    def _certainty(cls, value: Any) -> Any:
+    def _certainty(cls, value: Any) -> float | None:
         return read_confidence(value)
 
     @field_validator("judges")
@@ -241,6 +294,21 @@ class Settings(BaseModel):
             raise ValueError(msg)
         return value
 
+    @field_validator("redact", mode="before")
+    @classmethod
+    def _switch(cls, value: Any) -> Any:
+        return {True: "on", False: "off"}[value] if isinstance(value, bool) else value
+
+    @field_validator("redact_patterns", mode="before")
+    @classmethod
+    def _patterns(cls, value: Any) -> Any:
+        return read_patterns(value)
+
+    @property
+    def redacts(self) -> bool:
+        """Whether personal data is masked."""
+        return self.redact == "on" or (self.redact == "auto" and self.adapter == "recorded")
+
     @property
     def certainty(self) -> float | None:
         """How sure the gate has to be; None where the figures themselves decide."""
@@ -257,20 +325,15 @@ class Settings(BaseModel):
         return "json" if "json" in self.check else "text"
 
     def of_the_run(self) -> dict[str, Any]:
-        """What is stored with a run, and what `--resume` continues with."""
-        return self.model_dump(mode="json", exclude=set(NOT_OF_THE_RUN))
-
-
-def _plain(value: Any) -> str:
-    """A TOML value as `--set` would give it; lists and tables as JSON."""
-    if isinstance(value, (bool, list, dict)):
-        return json.dumps(value, ensure_ascii=False, default=str)
-    return str(value)
+        """What is stored with a run, without secrets, and what `--resume` continues with."""
+        stored = self.model_dump(mode="json", exclude=set(NOT_OF_THE_RUN))
+        return stored | {"set": without_secrets(self.set)}
 
 
 def flag(name: str) -> str:
     """The flag of a field: `max_failed` is `--max-failed`, `json_output` is `--json`."""
-    return "--json" if name == "json_output" else "--" + name.replace("_", "-")
+    named = {"json_output": "--json", "redact_patterns": "--redact-pattern"}
+    return named.get(name, "--" + name.replace("_", "-"))
 
 
 def load(
@@ -285,12 +348,16 @@ def load(
         for key, value in flags.items()
         if value is not None and value is not False and value not in ((), [])
     }
-    from_file, from_environment = _from_file((folder or Path()) / FILE), _from_environment(environ)
+    from_file, from_environment = (
+        file_values((folder or Path()) / FILE),
+        environment_values(environ, Settings.model_fields),
+    )
     shown = {key: f"{key} in {FILE}:" for key in from_file}
     shown |= {key: f"{PREFIX}{key.upper()}" for key in from_environment}
     shown |= {key: flag(key) for key in given}
     merged = {**from_file, **from_environment, **given}
     merged["set"] = _adapter_settings(from_file, from_environment, given)
+    merged["prices"] = merged_prices(shown.get("prices", ""), from_file, from_environment, given)
     return _validated(merged, shown, f"(in {FILE})")
 
 
@@ -328,34 +395,5 @@ def _validated(values: dict[str, Any], shown: Mapping[str, str], where: str) -> 
             raise UnknownName("key of [red]", within[-1], RedRules.model_fields, where) from None
         at = "".join(f" {part}" for part in within if not part.isdigit())
         message = first["msg"].removeprefix("Value error, ")
-        msg = f"{shown.get(name, name)}{at} {_short(first['input'])}: {message}."
-        raise InputError(msg) from None
-
-
-def _short(value: Any) -> str:
-    parts = value if isinstance(value, (list, tuple)) else [value]
-    text = " ".join(" ".join(map(str, parts)).split())
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
-def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
-    """REHEARSAL_TURNS=5 and so on; list and table fields are read from commas."""
-    found: dict[str, Any] = {}
-    for name, field in Settings.model_fields.items():
-        text = environ.get(PREFIX + name.upper())
-        if text and name not in {"red", "greeting"}:
-            found[name] = text.split(",") if get_origin(field.annotation) is dict else text
-    return found
-
-
-def _from_file(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except FileNotFoundError:
-        return {}
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        msg = f"{path}: not valid TOML ({error})."
-        raise InputError(msg) from None
-    except OSError as error:
-        msg = f"{path}: cannot be read ({error.strerror})."
+        msg = f"{shown.get(name, name)}{at} {short(first['input'])}: {message}."
         raise InputError(msg) from None

@@ -13,19 +13,22 @@ from simulator import __version__, find
 from simulator.cache import ResponseCache
 from simulator.conversation import ask_plainly
 from simulator.endpoints import LEXICAL, Endpoint
-from simulator.errors import UnknownName
+from simulator.errors import InputError, UnknownName
 from simulator.grading import Grading
+from simulator.hidden import known_secrets, lacking
 from simulator.judging import Panel
 from simulator.llm import Connections, Model
+from simulator.masking import MaskedRag, MaskedUser, masked_talks, redactor_of
 from simulator.models import Models
 from simulator.offline import PhraseUser
 from simulator.opening import OpeningPrompts, VoicedOpening
 from simulator.prompts import LANGUAGES, fingerprint
+from simulator.redaction import Redactor
 from simulator.rubrics import Rubric
 from simulator.scripts import MixedUser, lines_of_file, replayed, said_in_run, script_of, unused
 from simulator.settings import Settings
 from simulator.spending import Ledger
-from simulator.store import find_run
+from simulator.store import find_run, read_run
 from simulator.types import Chat, Conversation, Persona, Rag, Role, User, Utterance
 from simulator.typing_variation import VaryingUser
 from simulator.users import PersonaUser, UserPrompts, stable_int
@@ -52,10 +55,13 @@ class Stage:
         self.connections = Connections(
             calls=settings.calls, timeout=settings.timeout, cache=ResponseCache(settings.cache)
         )
+        self.unkept = Connections(calls=settings.calls, timeout=settings.timeout, cache=ResponseCache("off"))
         self.models_of = Models(endpoints, self.connections, ledger)
         self.grading = Grading(settings, self.models_of)
+        self.redactor = redactor_of(settings)
+        self.replayed = _replayed(settings, self.redactor)
         self.openings = OpeningPrompts(find.PERSONAS / "_opening.toml", self.prompts.guards)
-        self.scripts, self.replayed = _scripts(settings), _replayed(settings)
+        self.scripts = _scripts(settings)
 
     @property
     def judges(self) -> Mapping[str, Rubric | Callable[..., Any]]:
@@ -80,23 +86,26 @@ class Stage:
     def opening(self, conversation: Conversation) -> User:
         """Who says the first line: as in a replayed run, in the persona's voice, or the question as it is."""
         if said := self.replayed.get(conversation.id):
-            return replayed(said)
+            return self._masking(replayed(said))
         asks: User = ask_plainly
         if self.settings.voice_opening:
             model = self.model("user", temperature=self.settings.user_temperature)
             persona = self.personas[conversation.persona]
             asks = VoicedOpening(persona, model, self.openings, self._seed(conversation))
-        return self._typing(asks, conversation)
+        return self._masking(self._typing(asks, conversation))
 
     def user(self, conversation: Conversation) -> User:
         """Who plays the customer of this conversation after the first line."""
         plays = self._typing(self._player(conversation), conversation)
         if said := self.replayed.get(conversation.id):
-            return replayed(said, plays)
+            return self._masking(replayed(said, plays))
         if lines := script_of(self.scripts, conversation):
-            return MixedUser(lines, plays)
+            return self._masking(MixedUser(lines, plays))
         script = conversation.case.script
-        return MixedUser(script) if script else plays
+        return self._masking(MixedUser(script) if script else plays)
+
+    def _masking(self, user: User) -> User:
+        return MaskedUser(user, self.redactor) if self.redactor else user
 
     def turns(self, conversation: Conversation) -> tuple[int, bool]:
         """How many turns a conversation may have, and whether its customer is asked how they leave.
@@ -128,7 +137,16 @@ class Stage:
 
     async def rag(self, plan: Sequence[Conversation]) -> Rag:
         """The bot under rehearsal, connected."""
-        return await find.connect(self.settings.adapter, self.settings.set, self.offered(plan))
+        if names := lacking(self.settings.set):
+            msg = f"--set {names[0]}: secrets are not stored with a run. Give it again, or write ${{NAME}}."
+            raise InputError(msg)
+        if not self.offline:
+            self.connections.prepare()
+        rag = await find.connect(self.settings.adapter, self.settings.set, self.offered(plan))
+        secrets = known_secrets(self.settings.set)
+        if not secrets and self.redactor is None:
+            return rag
+        return MaskedRag(rag, self.redactor, self.settings.timeout, secrets)
 
     def check_adapter(self, plan: Sequence[Conversation]) -> None:
         """Raises InputError for an unknown adapter, or wrong or missing `--set`."""
@@ -144,10 +162,17 @@ class Stage:
     def offered(self, plan: Sequence[Conversation]) -> dict[str, Any]:
         """What an adapter's `connect` may ask for by name."""
         chat: Chat | None = None
-        if model := self.model("demo"):
+        if model := self._bots_models.role("demo"):
             chat = model.say
         cases = {conversation.case.id: conversation.case for conversation in plan}
         return {"chat": chat, "cases": tuple(cases.values())}
+
+    @property
+    def _bots_models(self) -> Models:
+        """The bundled bot's model: what it says is not masked yet, so with --redact no cache keeps it."""
+        if not self.redactor:
+            return self.models_of
+        return Models(self.endpoints, self.unkept, self.ledger)
 
     def models(self) -> dict[str, str]:
         """The model of each role, or that a stand-in plays it."""
@@ -173,6 +198,7 @@ class Stage:
                     closed = closing()
                     await closed if inspect.isawaitable(closed) else None
         await self.connections.close()
+        await self.unkept.close()
 
     def model(self, role: Role, *, temperature: float | None = None) -> Model | None:
         """The model of a role; None where a stand-in plays it."""
@@ -183,8 +209,16 @@ def _scripts(settings: Settings) -> dict[str, tuple[str, ...]]:
     return lines_of_file(Path(settings.script)) if settings.script else {}
 
 
-def _replayed(settings: Settings) -> dict[str, tuple[Utterance, ...]]:
-    return said_in_run(find_run(settings.replay, Path(settings.runs))) if settings.replay else {}
+def _replayed(settings: Settings, redactor: Redactor | None) -> dict[str, tuple[Utterance, ...]]:
+    if not settings.replay:
+        return {}
+    path = find_run(settings.replay, Path(settings.runs))
+    said = said_in_run(path)
+    if redactor is None:
+        return said
+    talks = read_run(path).conversations
+    now = {old.id: new.id for old, new in zip(talks, masked_talks(talks, redactor), strict=True)}
+    return {now[key]: lines for key, lines in said.items()}
 
 
 def versions() -> dict[str, str]:

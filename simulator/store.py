@@ -1,24 +1,25 @@
 """The run file: runs/<id>/run.sqlite, the only truth of a run. One writer, any number of readers.
 
 Every customer line, answer and score is committed as it happens, so that after kill -9 nothing that
-was paid for is asked for again.
+was paid for is asked for again. While an event loop runs, what happens in one turn of it is committed
+together, at the end of that turn; a customer's line at once, before the bot hears it.
 """
 
+import asyncio
 import contextlib
 import json
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import IO, Any
 
-from simulator import schema
+from simulator import reading, schema
 from simulator.errors import RunFileError
 from simulator.types import (
     Answer,
-    Case,
     Conversation,
     Ended,
     HumanVerdict,
@@ -27,9 +28,7 @@ from simulator.types import (
     Role,
     Run,
     Score,
-    Spending,
     Status,
-    Turn,
     Usage,
     Utterance,
 )
@@ -47,6 +46,9 @@ class RunFile:
         """Not to be called directly."""
         self.path = path
         self._lock = lock
+        self._waiting: list[tuple[str, Sequence[tuple[Any, ...]]]] = []
+        self._settling_on: asyncio.AbstractEventLoop | None = None
+        self._failed = self._told = False
         try:
             self._file = _connect(path)
         except RunFileError:
@@ -96,6 +98,13 @@ class RunFile:
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """All or nothing; what is still waiting to be committed comes first."""
+        self.settle()
+        with self._committing() as file:
+            yield file
+
+    @contextlib.contextmanager
+    def _committing(self) -> Iterator[sqlite3.Connection]:
         try:
             self._file.execute("BEGIN")
             yield self._file
@@ -109,6 +118,39 @@ class RunFile:
                 with contextlib.suppress(sqlite3.Error):
                     self._file.execute("ROLLBACK")
 
+    def settle(self) -> None:
+        """Commits what waits. What cannot be written goes on waiting, and is tried again with the next."""
+        if not self._waiting:
+            return
+        self._told = True  # of a failure: whoever calls
+        with self._committing() as file:
+            for statement, rows in self._waiting:
+                file.executemany(statement, rows)
+        self._waiting.clear()
+        self._told = False
+
+    def _write(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Rows that are committed at the end of the event loop's turn, or at once where none runs.
+
+        Raises RunFileError when rows before them could not be written.
+        """
+        self._waiting.append((statement, rows))
+        loop = _running_loop()
+        if loop is None or self._failed:
+            self._failed = False
+            self.settle()
+        elif self._settling_on is not loop:
+            self._settling_on = loop
+            loop.call_soon(self._settle_later)
+
+    def _settle_later(self) -> None:
+        """At the end of a turn nobody is there to be told of a failure: the next who writes is."""
+        self._settling_on = None
+        try:
+            self.settle()
+        except (RunFileError, sqlite3.ProgrammingError):  # the latter: it was closed meanwhile
+            self._failed, self._told = True, False
+
     def also_planned(self, more: Iterable[Conversation]) -> None:
         """Conversations that are held after those of the plan."""
         with self._transaction() as file:
@@ -117,43 +159,39 @@ class RunFile:
 
     def said(self, conversation: str, turn: int, utterance: Utterance) -> None:
         """The customer's line of a turn; the answer comes later."""
-        with self._transaction() as file:
-            file.execute(
-                "INSERT OR REPLACE INTO turns VALUES (?, ?, ?, NULL)",
-                (conversation, turn, utterance.model_dump_json()),
-            )
+        self._write(
+            "INSERT OR REPLACE INTO turns VALUES (?, ?, ?, NULL)",
+            [(conversation, turn, utterance.model_dump_json())],
+        )
+        self.settle()  # the bot hears it next, and must hear the same line after an interruption
 
     def answered(self, conversation: str, turn: int, answer: Answer) -> None:
         """The bot's answer of a turn."""
-        with self._transaction() as file:
-            file.execute(
-                "UPDATE turns SET answer = ? WHERE conversation = ? AND turn = ?",
-                (answer.model_dump_json(), conversation, turn),
-            )
+        self._write(
+            "UPDATE turns SET answer = ? WHERE conversation = ? AND turn = ?",
+            [(answer.model_dump_json(), conversation, turn)],
+        )
 
     def ended(self, conversation: str, ended: Ended, reason: str, closing: str) -> None:
         """Why a conversation stopped."""
-        with self._transaction() as file:
-            file.execute(
-                "UPDATE conversations SET ended = ?, reason = ?, closing = ? WHERE id = ?",
-                (ended, reason, closing, conversation),
-            )
+        self._write(
+            "UPDATE conversations SET ended = ?, reason = ?, closing = ? WHERE id = ?",
+            [(ended, reason, closing, conversation)],
+        )
 
     def graded(self, scores: Iterable[Score]) -> None:
         """Scores of a turn; a later one of the same judge replaces an earlier."""
-        with self._transaction() as file:
-            file.executemany(
-                "INSERT OR REPLACE INTO scores VALUES (?, ?, ?, ?)",
-                [(s.conversation, s.turn, s.judge, s.model_dump_json()) for s in scores],
-            )
+        self._write(
+            "INSERT OR REPLACE INTO scores VALUES (?, ?, ?, ?)",
+            [(s.conversation, s.turn, s.judge, s.model_dump_json()) for s in scores],
+        )
 
     def called(self, role: Role, usage: Usage, cached: bool, cost_usd: float | None) -> None:
-        """One answered model call."""
-        with self._transaction() as file:
-            file.execute(
-                "INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?)",
-                (role, usage.model, usage.tokens_in, usage.tokens_out, cached, cost_usd),
-            )
+        """One answered model call; it is committed no later than what came of it."""
+        self._write(
+            "INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?)",
+            [(role, usage.model, usage.tokens_in, usage.tokens_out, cached, cost_usd)],
+        )
 
     def reviewed(self, verdicts: Iterable[HumanVerdict]) -> int:
         """What people said of turns; what is known already adds nothing. Gives how many were new."""
@@ -176,7 +214,7 @@ class RunFile:
     def finish(self, status: Status, seconds: float) -> None:
         """How this sitting ended, and the time all sittings took."""
         with self._transaction() as file:
-            run = _run(file)
+            run = reading.run_of(file)
             ended = run.model_copy(update={"status": status, "seconds": run.seconds + seconds})
             _put(file, "run", ended.model_dump_json())
             file.execute(
@@ -188,7 +226,7 @@ class RunFile:
     def reopened(self) -> None:
         """Marks a run as running again, and forgets endings that were only interruptions."""
         with self._transaction() as file:
-            _put(file, "run", _run(file).model_copy(update={"status": "running"}).model_dump_json())
+            _put(file, "run", reading.run_of(file).model_copy(update={"status": "running"}).model_dump_json())
             file.execute(
                 "UPDATE conversations SET ended = NULL, reason = '', closing = '' WHERE ended IN (?, ?)",
                 (Ended.INTERRUPTED, Ended.BUDGET),
@@ -196,19 +234,46 @@ class RunFile:
 
     def results(self) -> Results:
         """Everything in the file."""
-        return _results(self._file)
+        self.settle()
+        return reading.results_of(self._file)
+
+    @property
+    def run(self) -> Run:
+        """What the run was started with, and how it stands."""
+        return reading.run_of(self._file)
+
+    def talks(self) -> Sequence[Conversation]:
+        """All conversations in the plan's order, each read when it is asked for, as far as it has come."""
+        self.settle()
+        return reading.Talks(self._file)
+
+    def scores(self, conversation: str) -> list[Score]:
+        """The scores that one conversation has so far."""
+        self.settle()
+        return list(reading.scores_of(self._file, conversation))
 
     def unanswered(self) -> dict[str, tuple[int, Utterance]]:
         """Customer lines that the bot had not answered yet, by conversation."""
+        self.settle()
         rows = self._file.execute("SELECT conversation, turn, utterance FROM turns WHERE answer IS NULL")
         return {c: (turn, Utterance.model_validate_json(body)) for c, turn, body in rows}
 
     def close(self) -> None:
-        """Folds the write-ahead log back in and lets the run go."""
-        with contextlib.suppress(sqlite3.Error):
-            self._file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        self._file.close()
-        self._lock.close()
+        """Folds the write-ahead log back in and lets the run go.
+
+        Raises RunFileError when rows are lost of which nobody was told.
+        """
+        told = self._told
+        try:
+            self.settle()
+        except RunFileError:
+            if not told:
+                raise
+        finally:
+            with contextlib.suppress(sqlite3.Error):
+                self._file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._file.close()
+            self._lock.close()
 
 
 def note(path: Path, key: str, body: str) -> None:
@@ -223,7 +288,7 @@ def read_run(path: Path) -> Results:
     try:
         with contextlib.closing(sqlite3.connect(path, isolation_level=None, timeout=10)) as file:
             file.execute("BEGIN")  # one moment of a run that may be going on
-            return _results(file)
+            return reading.results_of(file)
     except (sqlite3.Error, ValueError) as error:
         why = str(error).splitlines()[0]
         msg = f"{path}: the run file is damaged ({why}). Take a copy of it, or rehearse anew."
@@ -233,15 +298,16 @@ def read_run(path: Path) -> Results:
 def find_run(name: str, runs: Path) -> Path:
     """The run file meant by an id, the start of one, `latest`, a folder or a file."""
     given = Path(name)
-    if given.is_file():
-        return given
-    if (given / NAME).is_file():
-        return given / NAME
+    with contextlib.suppress(OSError):  # a name longer than any file's
+        if given.is_file():
+            return given
+        if (given / NAME).is_file():
+            return given / NAME
     ids = run_ids(runs)
     meant = ids[-1:] if name == "latest" else [i for i in ids if name and i.startswith(name)]
     if name in ids or len(meant) == 1:
         return runs / (name if name in ids else meant[0]) / NAME
-    found = f"{len(meant)} runs start with '{name}'" if meant else f"no run '{name}' in {runs}/"
+    found = f"{len(meant)} runs start with '{name}'" if meant else f"no run '{name[:80]}' in {runs}/"
     msg = f"{found}. Newest: {', '.join(reversed((meant or ids)[-5:])) or 'none yet'}."
     raise RunFileError(msg)
 
@@ -275,6 +341,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 def _hold(folder: Path) -> IO[str]:
     """A lock that the system drops with the process, however it ends."""
     try:
+        (folder / "run.lock").touch(mode=0o600)
         lock = (folder / "run.lock").open("a+", encoding="utf-8")
     except OSError as error:
         msg = f"{folder}: cannot be written ({error.strerror})."
@@ -297,90 +364,16 @@ def _hold(folder: Path) -> IO[str]:
     return lock
 
 
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
 def _planned(talk: Conversation, position: int) -> tuple[Any, ...]:
     return talk.id, position, talk.persona, talk.repeat, talk.case.model_dump_json()
 
 
 def _put(file: sqlite3.Connection, key: str, body: str) -> None:
     file.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (key, body))
-
-
-def _about(file: sqlite3.Connection, key: str) -> str:
-    row = file.execute("SELECT body FROM about WHERE key = ?", (key,)).fetchone()
-    if row is None:
-        msg = f"'{key}' is missing"
-        raise ValueError(msg)
-    return str(row[0])
-
-
-def _run(file: sqlite3.Connection) -> Run:
-    return Run.model_validate_json(_about(file, "run"))
-
-
-def _results(file: sqlite3.Connection) -> Results:
-    turns: dict[str, list[Turn]] = {}
-    query = """SELECT conversation, turn, utterance, answer FROM turns
-      WHERE answer IS NOT NULL ORDER BY conversation, turn"""
-    for conversation, index, utterance, answer in file.execute(query):
-        said = Utterance.model_validate_json(utterance)
-        heard = Answer.model_validate_json(answer)
-        turn = Turn(
-            index=index, user=said.text, answer=heard, broken_rules=said.broken_rules, clean=said.clean
-        )
-        turns.setdefault(conversation, []).append(turn)
-    rows = file.execute(
-        'SELECT id, persona, repeat, "case", ended, reason, closing FROM conversations ORDER BY position'
-    )
-    conversations = tuple(_conversation(row, turns) for row in rows)
-    scores = file.execute("SELECT body FROM scores ORDER BY conversation, turn, judge")
-    personas = json.loads(_about(file, "personas"))
-    return Results(
-        run=_run(file),
-        planned=len(conversations),
-        personas=tuple(Persona.model_validate(p) for p in personas),
-        conversations=conversations,
-        scores=tuple(Score.model_validate_json(row[0]) for row in scores),
-        spending=_spending(file),
-        verdicts=_verdicts(file),
-        notes=_notes(file),
-    )
-
-
-def _verdicts(file: sqlite3.Connection) -> tuple[HumanVerdict, ...]:
-    """The newest of each reviewer about each turn; files of version 1 have none."""
-    if schema.version_of(file) < 2:
-        return ()
-    rows = file.execute(
-        """SELECT body FROM verdicts WHERE id IN
-          (SELECT max(id) FROM verdicts GROUP BY conversation, turn, source, reviewer) ORDER BY id"""
-    )
-    return tuple(HumanVerdict.model_validate_json(row[0]) for row in rows)
-
-
-def _notes(file: sqlite3.Connection) -> dict[str, Any]:
-    rows = file.execute("SELECT key, body FROM about WHERE key LIKE 'note:%'")
-    return {key.removeprefix("note:"): json.loads(body) for key, body in rows}
-
-
-def _conversation(row: tuple[Any, ...], turns: dict[str, list[Turn]]) -> Conversation:
-    key, persona, repeat, case, ended, reason, closing = row
-    return Conversation(
-        id=key,
-        case=Case.model_validate_json(case),
-        persona=persona,
-        repeat=repeat,
-        turns=tuple(turns.get(key, ())),
-        ended=Ended(ended) if ended else None,
-        reason=reason,
-        closing=closing,
-    )
-
-
-def _spending(file: sqlite3.Connection) -> dict[str, Spending]:
-    query = """SELECT role, sum(NOT cached), sum(cached), sum(tokens_in * NOT cached),
-      sum(tokens_out * NOT cached), CASE WHEN count(*) = count(cost_usd) THEN sum(cost_usd) END
-      FROM calls GROUP BY role"""
-    return {
-        role: Spending(calls=calls, cached=cached, tokens_in=i, tokens_out=o, cost_usd=cost)
-        for role, calls, cached, i, o, cost in file.execute(query)
-    }

@@ -342,6 +342,7 @@ class Results(Value):
     conversations: tuple[Conversation, ...] = ()
     scores: tuple[Score, ...] = ()
     spending: dict[str, Spending] = {}
+    usage: dict[str, dict[str, Spending]] = {}  # the same by role and model
     verdicts: tuple[HumanVerdict, ...] = ()
     notes: dict[str, JsonValue] = {}
 

@@ -35,6 +35,7 @@ class UserPrompts:
         for language in LANGUAGES:
             _check_keys(path, language, "problems", self._tables[language], RULES)
             _check_keys(path, language, "fields", self._tables[language], NextLine.model_fields)
+        self._forms: dict[Language, str] = {}
         self.guards = {
             language: Guard(
                 language,
@@ -54,8 +55,11 @@ class UserPrompts:
 
     def form(self, language: Language) -> str:
         """The reply's form, with what each key means."""
-        meanings = self._tables[language]["fields"]
-        return kinds.skeleton({key: ("text", str(meanings[key])) for key in NextLine.model_fields})
+        if language not in self._forms:
+            meanings = self._tables[language]["fields"]
+            fields = {key: ("text", str(meanings[key])) for key in NextLine.model_fields}
+            self._forms[language] = kinds.skeleton(fields)
+        return self._forms[language]
 
     def fingerprint(self, persona: Persona) -> str:
         """Changes whenever a word that the customer model reads changes."""

@@ -1,11 +1,17 @@
 """The world of a test: an empty folder, a clean environment, no network but loopback."""
 
 import os
+import time
 from pathlib import Path
 
 import pytest
 
 from simulator import find
+
+# Pages and terminals tell the time of the machine's own zone: in tests it is the same everywhere.
+os.environ["TZ"] = "UTC"
+if hasattr(time, "tzset"):
+    time.tzset()
 
 
 @pytest.fixture(autouse=True)

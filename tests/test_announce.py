@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from simulator.commands.announce import announce, check_folder, counted, show_forecast
-from simulator.errors import RunFileError
+from simulator.errors import InputError, RunFileError
 from simulator.forecast import forecast
+from simulator.money import dollars
 from simulator.settings import Settings
 from tests.playing import a_case, a_stage, a_talk
 from tests.servers.openai import OpenAIServer
@@ -43,7 +44,7 @@ def test_a_paid_run_tells_its_models_and_its_forecast(capsys: pytest.CaptureFixt
     """Before anything is paid: every model that takes part, and what they take at most."""
     stage = a_stage(SERVER, turns=1, **PRICED)
     announce(stage.settings, stage, PLAN[:1])
-    first, second = said(capsys)
+    first, second, third = said(capsys)
 
     assert first == (
         "1 conversation, up to 1 turn each, bot: demo."
@@ -51,6 +52,8 @@ def test_a_paid_run_tells_its_models_and_its_forecast(capsys: pytest.CaptureFixt
     )
     assert second.startswith("At most 3 model calls, about ")
     assert second.endswith(" USD.")
+    assert third.startswith("Expected: 3 model calls, about ")
+    assert third.endswith(" USD (no earlier run like this one to go by: as if nobody left early).")
 
 
 def test_the_demo_model_is_told_where_it_plays(capsys: pytest.CaptureFixture[str]) -> None:
@@ -61,33 +64,51 @@ def test_the_demo_model_is_told_where_it_plays(capsys: pytest.CaptureFixture[str
     assert "demo" not in "".join(said(capsys))
 
 
-def test_a_budget_that_cannot_be_kept_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    """Where a price is unknown, the budget counts the other models only."""
-    told = "The price of a model is unknown: --budget counts only what has a known price."
-    for models, expected in (({"judge_model": "nobody-knows-it"}, True), (PRICED, False)):
-        stage = a_stage(SERVER, budget=1, **models)
+def test_a_budget_that_cannot_be_kept_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """Where a price is unknown there is no run within a budget; without one the price is unknown."""
+    stage = a_stage(SERVER, budget=1, **(PRICED | {"judge_model": "nobody-knows-it"}))
+    with pytest.raises(InputError, match=r"^--budget needs the price of nobody-knows-it \(judge\)"):
         announce(stage.settings, stage, PLAN)
-        assert (told in said(capsys)) == expected
-    stage = a_stage(SERVER)
+    capsys.readouterr()
+    stage = a_stage(SERVER, **(PRICED | {"judge_model": "nobody-knows-it"}))
     announce(stage.settings, stage, PLAN)
-    assert told not in said(capsys)
+    assert said(capsys)[1].endswith("price unknown.")
+
+
+def test_a_budget_is_told_in_both_currencies(capsys: pytest.CaptureFixture[str]) -> None:
+    """With the rate, which is an approximation; and whether it will be enough."""
+    priced = PRICED | {"embed_model": "text-embedding-3-small"}
+    for budget, ends in ((9.0, "(--jpy-per-usd)."), (0.001, " USD are expected.")):
+        stage = a_stage(SERVER, budget=budget, **priced)
+        announce(stage.settings, stage, PLAN)
+        line = said(capsys)[-1]
+        assert line.startswith(f"Budget: {dollars(budget)} USD, ")
+        assert f"{budget * 150:,.0f} JPY at about 150 JPY per USD" in line
+        assert line.endswith(ends)
 
 
 def test_a_forecast_is_a_table_or_one_json_object(capsys: pytest.CaptureFixture[str]) -> None:
-    """Calls, tokens and dollars by role; unknown prices are unknown in both."""
+    """Calls, tokens and dollars by role and model, at most and expected; what is unknown stays so."""
     estimate = forecast(a_stage(SERVER, turns=2, **(PRICED | {"judge_model": "nobody-knows-it"})), PLAN)
     show_forecast(estimate, as_json=False)
     lines = capsys.readouterr().out.splitlines()
     show_forecast(estimate, as_json=True)
     shown = json.loads(capsys.readouterr().out)
+    roles = [role for role, _ in estimate.at_most]
 
-    assert [line.split()[0] for line in lines[:-1]] == list(estimate) == list(shown["forecast"])
-    assert lines[0].startswith("user        4 calls ")
+    assert lines[0] == "at most"
+    assert [line.split()[0] for line in lines[1:-1]] == [*roles, "expected", *roles]
+    assert lines[1].startswith("  user        4 calls ")
+    assert lines[1].endswith("  gpt-4.1-mini")
     assert lines[-1].startswith("At most 12 model calls, about ")
-    assert lines[-1].endswith("price unknown. Nothing was started.")
-    assert shown["cost_usd"] is shown["forecast"]["judge"]["cost_usd"] is None
+    assert "price unknown. Expected: 12 model calls" in lines[-1]
+    assert lines[-1].endswith("Nothing was started.")
+    assert list(shown["forecast"]) == list(shown["expected"]) == list(shown["usage"]) == roles
+    assert shown["cost_usd"] is shown["forecast"]["judge"]["cost_usd"] is shown["expected_cost_usd"] is None
     assert shown["forecast"]["user"]["calls"] == 4
-    assert shown["forecast"]["user"]["cost_usd"] > 0
+    assert shown["forecast"]["user"]["cost_usd"] > shown["expected"]["user"]["cost_usd"] > 0
+    assert shown["usage"]["user"]["gpt-4.1-mini"]["at_most"] == shown["forecast"]["user"]
+    assert shown["like"] is None
 
 
 def test_one_is_not_many() -> None:

@@ -11,29 +11,33 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 # From the bottom up. A module may import from its own layer (without cycles) and from those below.
 LAYERS = (
-    ("types", "errors", "settings", "conditions"),
+    ("types", "compact", "errors", "given", "settings", "conditions", "money", "notation", "hidden"),
     (
-        "llm", "cache", "prompts", "store", "cases", "knowledge", "files", "replies", "limits", "spending",
+        "llm", "connections", "cache", "prompts", "store", "cases", "knowledge", "files", "replies", "limits",
+        "rates", "reading", "embedding", "spending", "allowance", "kept_answers",
         "endpoints", "providers", "user_code", "lexical", "counting", "verbatim",
         "mistypings", "typing_variation", "schema", "kinds", "votes", "metrics", "specifics", "redaction",
     ),
     (
         "conversation", "users", "judging", "find", "guard", "rubrics", "offline", "opening", "scripts",
-        "models", "grading",
+        "models", "grading", "masking",
     ),
     (
-        "plan", "stage", "experiment", "outcome", "regrading", "forecast", "calibration", "probes",
+        "cluster", "sizes", "amounts", "experience", "plan", "stage", "experiment", "outcome", "regrading",
+        "forecast", "calibration", "probes",
         "analysis", "reports", "review", "making", "customers", "blame", "fixes", "changes", "pairwise",
-        "examination",
+        "examination", "purging", "merging", "load",
     ),
     ("commands",),
 )  # fmt: skip
 # Heavy libraries, and the only places that may import them.
 DOORS = {
-    "openai": ("simulator/llm.py", "rag_adapters/openai_chat.py"),
+    "openai": ("simulator/llm.py", "simulator/connections.py", "rag_adapters/openai_chat.py"),
     "langchain": ("simulator/providers.py", "rag_adapters/"),
     "langchain_core": ("simulator/providers.py", "rag_adapters/"),
     "faiss": ("rag_adapters/",),
+    "dask": ("simulator/cluster/",),
+    "distributed": ("simulator/cluster/",),
     "gspread": ("simulator/reports/sheets/",),
     "google": ("simulator/reports/sheets/",),
     "oauth2client": ("simulator/reports/sheets/",),

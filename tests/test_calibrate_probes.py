@@ -197,7 +197,8 @@ def test_a_spent_budget_is_incomplete(command: Any, server: OpenAIServer) -> Non
     done = command(*FEW, "turn", "--budget", "0.0001", "--calls", "1", "--cache", "off")
 
     assert done.code == 3
-    assert "error: the budget of 0.0001 USD is spent. With --cache off nothing was kept." in done.err
+    assert "error: the budget of 0.0001 USD is spent (0.00 USD paid, and the next call may cost " in done.err
+    assert "With --cache off nothing was kept." in done.err
 
 
 def test_ctrl_c_ends_it_in_one_line(command: Any, server: OpenAIServer) -> None:

@@ -144,8 +144,8 @@ async def test_lines_of_another_prompt_do_not_count(
 
 async def test_a_spent_budget_stops_it(staged: Staged, file: LabelFile, server: OpenAIServer) -> None:
     """Nothing more is asked once the money is gone."""
-    stage = staged(server, judges=("groundedness",), budget=0.005, judge_model="gpt-4.1", calls=1)
-    with pytest.raises(BudgetSpent, match=r"the budget of 0\.005 USD is spent"):
+    stage = staged(server, judges=("groundedness",), budget=0.05, judge_model="gpt-4.1", calls=1)
+    with pytest.raises(BudgetSpent, match=r"the budget of 0\.05 USD is spent"):
         await Sitting(stage, "groundedness").grade(file.rows)
 
     assert 0 < server.counts["chat"] < 36

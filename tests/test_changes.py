@@ -13,6 +13,7 @@ from simulator.changes.comparability import is_replayed
 from simulator.changes.compared import Changes, as_json, changes
 from simulator.changes.differences import Difference, differences, more_needed
 from simulator.changes.pairs import is_guarded
+from simulator.changes.past import Head
 from simulator.changes.replays import replay_of
 from simulator.types import Answer, Failure
 from tests.paired import Key, a_result, a_side, grades_of, side_of
@@ -108,13 +109,13 @@ def test_no_difference_says_how_large_one_could_be() -> None:
 
 
 def test_how_many_more_by_hand() -> None:
-    """(1.96 + 0.84)^2 x 0.1^2 / 0.05^2 is 32 cases; with two conversations each that is 64."""
+    """(1.96 + 0.84)^2 x 0.1^2 / 0.05^2 is 32 cases; where nothing differs nobody can tell."""
     spread = [0.1, -0.1] * 8  # standard deviation 0.1033
 
-    assert more_needed(spread, 16) == 34 - 16
-    assert more_needed(spread, 32) == 68 - 32
-    assert more_needed([0.1], 1) is None
-    assert more_needed([0.0] * 10, 10) == 0
+    assert more_needed(spread) == 34 - 16
+    assert more_needed(spread * 20) == 0
+    assert more_needed([0.1]) is None
+    assert more_needed([0.0] * 3) is None
 
 
 def test_repeats_are_averaged() -> None:
@@ -127,7 +128,7 @@ def test_repeats_are_averaged() -> None:
 
 
 def test_another_judge_can_make_a_regression() -> None:
-    """The score stays, groundedness falls in every case: said by name, after correction for both."""
+    """The score stays, groundedness falls in every case: said by name, after correction."""
     n = 12
     one = a_result(grades_of([0.8] * n), judges=("turn", "groundedness"))
     fallen = a_result(grades_of([0.4] * n), "after", judges=("groundedness",)).scores
@@ -140,26 +141,53 @@ def test_another_judge_can_make_a_regression() -> None:
     assert found.regression
 
 
+def test_the_score_is_tested_first_and_alone() -> None:
+    """Its p is not corrected, however many judges there are; the others follow by Holm's method."""
+    found = _differences(turn=[0.2] * 6, relevance=[0.2] * 6 + [-0.2], fluency=[0.2] * 6 + [-0.2])
+
+    assert found["turn"].p_holm == found["turn"].p == pytest.approx(2 / 2**6)
+    assert found["turn"].verdict == "better"
+    assert found["relevance"].p_holm == pytest.approx(2 * (found["relevance"].p or 0))
+
+
+def test_while_the_score_has_not_changed_the_others_spend_half() -> None:
+    """Their p is doubled: looking at them must not make false alarms twice as frequent."""
+    found = _differences(turn=[0.2, -0.2] * 4, relevance=[-0.2] * 8)
+
+    assert found["turn"].verdict == "no_difference"
+    assert found["relevance"].p_holm == pytest.approx(2 * 2 / 2**8)
+    assert found["relevance"].verdict == "worse"
+
+
 def test_judges_that_could_not_be_significant_cost_nothing() -> None:
-    """A judge that never changed does not weaken the correction of another; one that moves does."""
-    moved = [0.4, 0.6, 0.8] * 4
-    alone = row(compared(moved, [v + 0.2 for v in moved])).p_holm
-    with_constant = _with_second([0.8] * 12, [0.8] * 12)
-    with_noise = _with_second([0.8] * 12, [0.6, 1.0] * 6)
+    """One that never changed does not weaken the correction of another; neither does such a score."""
+    found = _differences(turn=[0.0] * 8, relevance=[-0.2] * 8, fluency=[0.2, -0.2] + [0.0] * 6)
 
-    assert row(with_constant).p_holm == alone
-    assert row(with_noise).p_holm == pytest.approx(2 * (alone or 0))
+    assert found["relevance"].p_holm == found["relevance"].p
+    assert found["fluency"].p_holm == found["fluency"].p
 
 
-def _with_second(before: list[float], after: list[float]) -> Changes:
-    """The runs of the test above with a second judge that graded like this."""
-    moved = [0.4, 0.6, 0.8] * 4
-    sides = []
-    for name, own, second in (("before", moved, before), ("after", [v + 0.2 for v in moved], after)):
-        first = a_result(grades_of(own), name)
-        more = a_result(grades_of(second), name, judges=("relevance",)).scores
-        sides.append(side_of(first.model_copy(update={"scores": first.scores + more})))
-    return changes(sides[0], sides[1], seed=1)
+def _differences(**by: list[float]) -> dict[str, Difference]:
+    """The rows of judges whose cases changed by so much; `turn` decides."""
+    pairs = {
+        judge: [(f"case-{at}", 0.6, 0.6 + change) for at, change in enumerate(found)]
+        for judge, found in by.items()
+    }
+    return {row.judge: row for row in differences(pairs, primary="turn", seed=1)}
+
+
+def test_an_interval_without_zero_that_chance_still_explains_leans() -> None:
+    """Five cases rose and nothing fell: the interval leaves out 0, the exact test cannot be below 5 %."""
+    up = _differences(turn=[0.4] * 5 + [0.0] * 7)["turn"]
+    down = _differences(turn=[-0.4] * 5 + [0.0] * 7)["turn"]
+
+    assert up.interval is not None
+    assert up.interval[0] > 0
+    assert up.p == pytest.approx(2 / 2**5)
+    assert (up.verdict, up.leaning, up.moved) == ("no_difference", "up", 5)
+    assert down.leaning == "down"
+    assert _differences(turn=[0.2, -0.2] * 6)["turn"].leaning is None
+    assert _differences(turn=[0.2] * 12)["turn"].leaning is None
 
 
 @pytest.mark.parametrize("tag", ["must-not-break", "壊さない", "必須", "Must Not Break", "must_not_break"])
@@ -280,20 +308,24 @@ def test_replays_know_their_origin() -> None:
 
 
 def test_the_companion_is_the_other_kind_with_the_same_bot() -> None:
-    """Free beside a replay, a replay beside a free run; never an older bot or another setting."""
+    """Free beside a replay, a replay beside a free run; no older bot, setting or other questions."""
     told: dict[str, Any] = {"set": {"top": "4"}}
-    before = a_result({}, "a").run
-    replay = a_result({}, "r", days=2, replay="runs/a/run.sqlite", **told).run
-    free, older, another = (
-        a_result({}, "f", days=3, **told).run,
-        a_result({}, "o", days=-1, **told).run,
-        a_result({}, "x", days=2).run,
-    )
-    runs = (before, replay, free, older, another)
+    asked = frozenset({("q1", "A"), ("q2", "B")})
 
-    assert companion(before, replay, runs) == free
-    assert companion(before, free, runs) == replay
-    assert companion(before, another, runs) is None
+    def head(name: str, questions: frozenset[tuple[str, str]] = asked, **more: Any) -> Head:
+        return Head(a_result({}, name, **more).run, questions)
+
+    before = head("a")
+    replay = head("r", days=2, replay="runs/a/run.sqlite", **told)
+    free, older, another = head("f", days=3, **told), head("o", days=-1, **told), head("x", days=2)
+    failed = head("y", frozenset({("q1", "A")}), days=2, **told)
+    reworded = head("z", frozenset({("q1", "A"), ("q2", "C")}), days=2, **told)
+    runs = (before, replay, failed, reworded, free, older, another)
+
+    assert companion(before.run, replay, runs) == free.run
+    assert companion(before.run, replay, (before, replay, failed, reworded)) is None
+    assert companion(before.run, free, runs) == replay.run
+    assert companion(before.run, another, runs) is None
 
 
 def test_json_is_rounded_and_named() -> None:
@@ -314,7 +346,7 @@ def test_bots_without_a_change_seldom_raise_an_alarm() -> None:
             judge: [(f"case-{at}", *each) for at, each in enumerate(_graded_twice(random, hard))]
             for judge in ("turn", "relevance", "groundedness")
         }
-        alarms += any(found.verdict == "worse" for found in differences(pairs, seed=1))
+        alarms += any(found.verdict == "worse" for found in differences(pairs, primary="turn", seed=1))
 
     assert alarms <= 10
 

@@ -139,7 +139,7 @@ def test_a_spent_budget_ends_early_and_the_next_sitting_goes_on(compare: Command
     with serve(judge(prefers_longer)) as server:
         at(server)
         priced = ("--judge-model", "gpt-4.1", "--cache", "off", "--calls", "1")
-        done = compare(*runs, *priced, "--budget", "0.004", code=3)
+        done = compare(*runs, *priced, "--budget", "0.04", code=3)
         paid = len(server.requests)
         compare(*runs, *priced)
 
@@ -279,7 +279,7 @@ def test_missing_answers_lose_without_a_call(compare: Command, at: Any) -> None:
 
     assert (found["asked"], found["duels"][0]["wins_b"], found["outcomes"][0]["how"]) == (0, 1, "rule")
     assert "規則による判定" in done.err
-    assert "審判が読んだ組はありません" in done.err
+    assert "採点役が読んだ組はありません" in done.err
 
 
 def test_hostile_answers_reach_no_terminal_as_codes(compare: Command) -> None:

@@ -81,6 +81,19 @@ def test_offline_everything_works_and_nothing_is_written(examine: Any) -> None:
     assert not cache_folder().exists()
 
 
+@pytest.mark.parametrize(("judges", "used"), [
+    ("cosine", True), ("answer_relevancy", True), ("rouge_l,fluency", False),
+])  # fmt: skip
+def test_embeddings_are_tried_where_a_judge_needs_them(
+    examine: Any, server: OpenAIServer, judges: str, used: bool
+) -> None:
+    """Any judge that embeds, not only the cosine."""
+    found = examine(*OWN, "--limit", "1", "--judges", judges)
+
+    assert found.said["embed model"].endswith("numbers" if used else "not used")
+    assert server.counts["embeddings"] == used
+
+
 def test_it_reads_well(capsys: pytest.CaptureFixture[str]) -> None:
     """Settings first, then a line for each part; the exit code is 0 when all work."""
     Path("bot.py").write_text(BOT, encoding="utf-8")

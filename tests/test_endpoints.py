@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from simulator.endpoints import DEFAULT_MODELS, OPENAI, Endpoint, endpoints
+from simulator.endpoints import DEFAULT_MODELS, OPENAI, Endpoint, endpoints, panelists
 from simulator.errors import InputError
 from simulator.settings import Settings
 
@@ -171,3 +171,26 @@ def test_a_colon_may_be_part_of_a_name() -> None:
 
     assert found["judge"] is not None
     assert not found["judge"].of_provider
+
+
+def test_requests_and_tokens_a_minute_are_given_for_all_or_for_one_role() -> None:
+    """The role's own variable goes before --rpm and --tpm; panel and provider models have them, too."""
+    environ = {"OPENAI_API_KEY": "sk-x", "REHEARSAL_USER_RPM": "30", "REHEARSAL_JUDGE_TPM": "9000"}
+    settings = Settings(rpm=500, tpm=80_000, panel=("other",), demo_model="anthropic:claude")
+    found = endpoints(settings, environ)
+
+    limits = {role: (endpoint.rpm, endpoint.tpm) for role, endpoint in found.items() if endpoint}
+    assert limits == {
+        "user": (30, 80_000),
+        "judge": (500, 9000),
+        "embed": (500, 80_000),
+        "demo": (500, 80_000),
+    }
+    assert [(each.rpm, each.tpm) for each in panelists(settings, environ)] == [(500, 9000)]
+
+
+@pytest.mark.parametrize("value", ["0", "-3", "many", "1.5"])
+def test_a_limit_that_is_none_is_told(value: str) -> None:
+    """By the name of its variable."""
+    with pytest.raises(InputError, match=r"REHEARSAL_USER_RPM .*whole number from 1"):
+        endpoints(Settings(), {"OPENAI_API_KEY": "sk-x", "REHEARSAL_USER_RPM": value})

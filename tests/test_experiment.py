@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -96,7 +97,8 @@ async def test_everything_is_played_and_graded(tmp_path: Path) -> None:
     assert {role: spent.calls for role, spent in results.spending.items()} == {
         "user": 9, "judge": 9, "embed": 3,
     }  # fmt: skip
-    assert server.counts == {"chat": 18, "embeddings": 3}
+    assert server.counts["chat"] == 18
+    assert 1 <= server.counts["embeddings"] <= 3  # those asked for at the same moment go out together
     assert (progress.turns, progress.over) == (9, 3)
     assert sorted(progress.grades) == sorted((*turn, 6) for turn in turns)
 
@@ -227,21 +229,29 @@ async def test_a_customer_that_fails_is_no_stop(tmp_path: Path) -> None:
 
 async def test_a_spent_budget_stops_the_run(tmp_path: Path) -> None:
     """What is paid for is stored; open conversations say `budget`; a larger budget goes on from there."""
-    priced: dict[str, Any] = {"user_model": "gpt-4.1-mini", "judge_model": "gpt-4.1"}
+    priced: dict[str, Any] = {
+        "user_model": "gpt-4.1-mini",
+        "judge_model": "gpt-4.1",
+        "embed_model": "text-embedding-3-small",
+    }
     async with OpenAIServer() as server:
         whole, _ = await run(tmp_path / "whole", questions(6), server, **priced)
         server.counts.clear()
-        cut, why = await run(tmp_path, questions(6), server, budget=0.03, concurrency=2, **priced)
+        cut, why = await run(tmp_path, questions(6), server, budget=0.08, concurrency=2, **priced)
         spent = sum(role.cost_usd or 0 for role in cut.spending.values())
         paid = {(s.conversation, s.turn) for s in cut.scores}
-        still, again = await resumed(cut, tmp_path, server, budget=0.03, **priced)
         calls = server.counts["chat"]
+        still, again = await resumed(cut, tmp_path, server, budget=0.02, **priced)
+        assert server.counts["chat"] == calls
         done, nothing = await resumed(still, tmp_path, server, budget=9, **priced)
 
-    assert why == again == "the budget of 0.03 USD is spent; a larger --budget goes on"
+    assert re.fullmatch(
+        r"the budget of 0\.08 USD is spent \(.* paid, .*\); a larger --budget goes on", why or ""
+    )
+    assert again is not None
     assert cut.run.status == "stopped"
     assert {c.ended for c in cut.conversations} > {Ended.BUDGET}
-    assert 0.03 <= spent < 0.06
+    assert 0.03 < spent <= 0.08
     assert calls == cut.spending["user"].calls + cut.spending["judge"].calls
     assert 0 < len(paid) < 18
     assert (nothing, played(done)) == (None, played(whole))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.forecast import forecast, tokens
+from simulator.forecast import by_role, forecast, tokens
 from simulator.stage import Stage
 from simulator.types import Conversation
 from tests.playing import a_case, a_stage, a_talk, an_exhibit
@@ -16,7 +16,10 @@ PLAN = [a_talk(), a_talk(a_case("en", references=())), a_talk(persona="calm")]
 
 def calls(stage: Stage, plan: list[Conversation] | None = None) -> dict[str, int]:
     """Calls per role."""
-    return {role: spending.calls for role, spending in forecast(stage, plan or PLAN).items()}
+    found = forecast(stage, plan or PLAN)
+    at_most, expected = ({who: spent.calls for who, spent in each.items()} for each in found[:2])
+    assert at_most == expected  # nobody is known to leave early
+    return {role: count for (role, _), count in at_most.items()}
 
 
 def test_tokens_are_counted_by_script() -> None:
@@ -35,7 +38,7 @@ def test_more_text_is_never_fewer_tokens(one: str, other: str) -> None:
 
 def test_stand_ins_take_nothing() -> None:
     """Offline there is nothing to forecast."""
-    assert forecast(a_stage(), PLAN) == {}
+    assert forecast(a_stage(), PLAN) == ({}, {}, None)
 
 
 def test_every_role_is_counted() -> None:
@@ -53,15 +56,51 @@ def test_a_bot_of_ones_own_is_not_counted() -> None:
     assert "demo" not in calls(a_stage(SERVER, adapter="function", set={"target": "bot.py:answer"}))
 
 
+def test_judges_that_embed_are_counted() -> None:
+    """The cosine where there is a reference; the relevancy of answers each turn, and its questions."""
+    found = calls(a_stage(SERVER, judges=("answer_relevancy",), turns=2))
+    both = calls(a_stage(SERVER, judges=("answer_relevancy", "cosine"), turns=2))
+
+    assert found == {"user": 6, "demo": 6, "judge": 6, "embed": 6}
+    assert both["embed"] == 8
+    assert "embed" not in calls(a_stage(SERVER, judges=("rouge_l",), turns=2))
+
+
+def test_the_panel_is_priced_by_its_own_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rubrics are asked of every model and for every vote; forms of function judges of the first only."""
+    monkeypatch.setenv("REHEARSAL_JUDGE_URL", "http://localhost:1/v1")
+    judges = ("turn", "answer_relevancy")
+    stage = a_stage(SERVER, judges=judges, turns=1, votes=3, panel=("gpt-4.1", "nobody-knows-it"))
+    found = forecast(stage, PLAN[:1]).at_most
+
+    assert {model: spent.calls for (role, model), spent in found.items() if role == "judge"} == {
+        "judge-model": 4, "gpt-4.1": 3, "nobody-knows-it": 3,
+    }  # fmt: skip
+    assert (found["judge", "gpt-4.1"].cost_usd or 0) > 0
+    assert found["judge", "nobody-knows-it"].cost_usd is None
+
+
+def test_what_a_bot_without_passages_lacks_is_not_asked() -> None:
+    """Groundedness has nothing to look at, where the adapter is told of no passages."""
+    judges = ("groundedness", "fluency")
+    stage = a_stage(SERVER, judges=judges, judging="separate", turns=1, adapter="openai_chat")
+    found = forecast(stage, PLAN)
+
+    assert found.expected["judge", "judge-model"].calls == 3
+    assert found.at_most["judge", "judge-model"].calls == 6
+
+
 def test_twice_the_plan_is_twice_the_forecast() -> None:
     """Calls and tokens are those of each conversation, added up."""
     stage = a_stage(SERVER)
     once, twice = forecast(stage, PLAN), forecast(stage, [*PLAN, *PLAN])
 
-    for role, spending in once.items():
-        assert twice[role].calls == 2 * spending.calls
-        assert twice[role].tokens_in == 2 * spending.tokens_in > 0
-        assert twice[role].tokens_out == 2 * spending.tokens_out
+    for each, doubled in zip(once[:2], twice[:2], strict=True):
+        for who, spending in each.items():
+            assert doubled[who].calls == 2 * spending.calls
+            assert doubled[who].tokens_in == pytest.approx(2 * spending.tokens_in, abs=2)
+            assert doubled[who].tokens_out == pytest.approx(2 * spending.tokens_out, abs=2)
+            assert spending.tokens_in > 0
 
 
 @pytest.mark.parametrize("language", ["ja", "en"])
@@ -70,7 +109,8 @@ def test_the_forecast_is_made_from_the_real_prompts(language: str, judging: str)
     """What a judge is really sent for a usual turn is covered, and not many times over."""
     case = a_case(language)  # type: ignore[arg-type]
     stage = a_stage(SERVER, judges=("turn", "fluency"), judging=judging, turns=1)
-    told = forecast(stage, [a_talk(case)])["judge"]
+    found = forecast(stage, [a_talk(case)])
+    told, expected = by_role(found.at_most)["judge"], by_role(found.expected)["judge"]
     rubrics = [stage.judges[name] for name in ("turn", "fluency")]
     groups = [rubrics] if judging == "combined" else [[each] for each in rubrics]
     prompts = [stage.grading.frame.prompt(an_exhibit(case), group, alone=len(group) == 1) for group in groups]  # type: ignore[arg-type]
@@ -78,12 +118,13 @@ def test_the_forecast_is_made_from_the_real_prompts(language: str, judging: str)
 
     assert told.calls == len(groups)
     assert sent <= told.tokens_in <= 2.5 * sent
+    assert expected.tokens_in <= told.tokens_in
 
 
 def test_prices_come_from_the_table() -> None:
     """A known model has a price, an unknown one makes it unknown; a stand-in costs nothing."""
     named = {"user_model": "gpt-4.1-mini", "judge_model": "nobody-knows-this-model", "demo_model": "gpt-4.1"}
-    told = forecast(a_stage(SERVER, **named), PLAN)
+    told = by_role(forecast(a_stage(SERVER, **named), PLAN).at_most)
 
     assert told["judge"].cost_usd is None
     assert 0 < (told["user"].cost_usd or 0) < (told["demo"].cost_usd or 0)

@@ -1,5 +1,6 @@
 """Conditions of the gate: read, refused with a reason, and decided one by one."""
 
+import json
 from typing import Any
 
 import pytest
@@ -10,12 +11,14 @@ from simulator.analysis.corrected import Corrected
 from simulator.analysis.gate import decide_conditions
 from simulator.analysis.measured import Measured, measured, unheard
 from simulator.analysis.summary import summarise
+from simulator.commands.app import main
 from simulator.conditions import Condition, asked, check_names, conditions, read_confidence, read_target
 from simulator.errors import UnknownName
 from simulator.reports.gate_table import conditions_table
 from simulator.reports.notes import notes, verdict
 from simulator.reports.words import Words
 from simulator.types import Language, RedRules, Results
+from tests.paired import a_result, grades_of, stored
 from tests.rehearsed import JUDGES, rehearsed
 
 
@@ -51,6 +54,9 @@ def test_a_target_is_a_number_or_conditions(given: Any, read: Any) -> None:
     ("turn >= 1.2", "between 0 and 1"), ("turn == 0.9", "write turn >= 0.9"), (True, "between 0 and 1"),
     ("severity_major <= 1.5", "is a number of turns"), ("severity_major >= 1", "can only be limited"),
     ("p95_seconds >= 1", "can only be limited"), ("cost_usd <= -1", "is an amount of dollars"),
+    ("red >= 0.1", "less is better: write red <= 0.1"), ("failed > 0", "less is better: write failed <= 0"),
+    ("score <= 90", "more is better: write score >= 90"), ("turn < 0.9", "more is better: write turn >= 0.9"),
+    ("red == 0.1", "write red <= 0.1"), ("refused_correctly == 0", "write refused_correctly >= 0"),
 ])  # fmt: skip
 def test_what_makes_no_sense_is_told(given: Any, said: str) -> None:
     """One line that says how it is written."""
@@ -67,8 +73,13 @@ def test_names_that_are_not_there_are_refused_with_those_that_are() -> None:
 
 
 def test_a_certainty_may_be_a_percentage() -> None:
-    """95 means 0.95; nonsense is left for the settings to refuse."""
-    assert (read_confidence(95), read_confidence("0.9"), read_confidence("x")) == (0.95, 0.9, "x")
+    """95, 95% and ９５％ mean 0.95, off is none; what is no certainty is refused with an example."""
+    assert [read_confidence(given) for given in (95, "95%", "９５％", "0.9", 0.9, "off", None)] == [
+        0.95, 0.95, 0.95, 0.9, 0.9, None, None,
+    ]  # fmt: skip
+    for given in ("x", "", 0.5, "40%", 1, 100, "100%", True, "nan"):
+        with pytest.raises(ValueError, match=r"0\.95 \(or 95, 95%\) is usual"):
+            read_confidence(given)
 
 
 @pytest.mark.parametrize(("hits", "n", "decision"), [
@@ -139,6 +150,59 @@ def test_a_count_is_a_fact_that_says_how_far_it_goes() -> None:
     assert checked("severity_major == 0", shares(1, 40)._replace(value=1)).decision == "missed"
 
 
+@pytest.mark.parametrize(("text", "value", "decision", "lack"), [
+    ("severity_major == 0", 4, "missed", ""), ("severity_major <= 4", 4, "undecided", "few"),
+    ("failed == 0", None, "missed", ""), ("failed <= 0.5", None, "undecided", "few"),
+])  # fmt: skip
+def test_a_count_that_is_exceeded_is_missed_however_few_were_asked(
+    text: str, value: float | None, decision: str, lack: str
+) -> None:
+    """Four severe turns in three questions do not become fewer with more questions."""
+    three = shares(1, 3, repeats=4)
+    found = checked(text, three if value is None else three._replace(value=value))
+
+    assert (found.decision, found.lack) == (decision, lack)
+
+
+@pytest.mark.parametrize(("language", "passed", "note"), [
+    ("ja", "合格（件数）", "確かさ 95% は、この条件には及びません"),
+    ("en", "Passed (count)", "being 95 % sure does not extend to it"),
+])  # fmt: skip
+def test_a_count_above_none_is_only_counted(language: Language, passed: str, note: str) -> None:
+    """Neither row nor notes let the certainty seem to apply; of none at all the old sentence is said."""
+    gate, summary = a_gate(score=shares(60, 60))
+    count = checked("severity_major <= 10", shares(7, 40)._replace(value=7))
+    none = checked("severity_minor == 0", shares(0, 40)._replace(value=0))
+    counted = gate.model_copy(update={"conditions": (count, none)})
+    table = conditions_table(counted, Words(language))
+    assert table is not None
+    said = [each.text for each in notes(summary, counted, Words(language))]
+
+    assert table.rows[0][1].text == passed
+    assert table.rows[1][1].text in ("合格", "Passed")
+    assert [note in text for text in said].count(True) == 1
+    plain = conditions_table(counted.model_copy(update={"confidence": None}), Words(language))
+    assert plain is not None
+    assert plain.rows[0][1].text in ("合格", "Passed")
+
+
+def test_shares_have_their_sign() -> None:
+    """Shares of turns and conversations in percent, grades as points."""
+    gate, summary = a_gate(score=shares(36, 40), refused_correctly=shares(20, 60))
+    red = checked("red <= 0.5", shares(15, 38))
+    gate = gate.model_copy(update={"conditions": (*gate.conditions, red)})
+    ja, en = (conditions_table(gate, Words(language)) for language in ("ja", "en"))
+    assert ja is not None
+    assert en is not None
+
+    assert ja.rows[0][0].text == "スコア ≥ 80"
+    assert ja.rows[0][2].text == "90"
+    assert [cell.text for cell in ja.rows[1]][0:3:2] == ["断るべき質問を断った割合 ≥ 90%", "33%"]
+    assert [cell.text for cell in ja.rows[2]][0:3:2] == ["要確認の割合 ≤ 50%", "39.5%"]
+    assert en.rows[2][3].text.endswith(" %")
+    assert "「断るべき質問を断った割合 ≥ 90%」" in " ".join(n.text for n in notes(summary, gate, Words("ja")))
+
+
 def test_people_decide_where_they_graded() -> None:
     """The corrected score passes by its own interval; for more certainty the interval is wider."""
     of_judge = checked("score >= 0.8", shares(100, 100))
@@ -188,7 +252,7 @@ def a_gate(level: float | None = 0.95, **figures: Measured) -> Any:
 @pytest.mark.parametrize(("score", "refused", "decision", "ja", "en"), [
     (shares(60, 60), shares(60, 60), "passed", "合格（2 件の条件すべて、確かさ 95%）",
      "Passed (all 2 conditions, 95 % sure)"),
-    (shares(60, 60), shares(20, 60), "missed", "未達（2 件の条件のうち 1 件、確かさ 95%）",
+    (shares(60, 60), shares(20, 60), "missed", "未達（2 件の条件のうち 1 件が未達、確かさ 95%）",
      "Missed (1 of 2 conditions, 95 % sure)"),
     (shares(36, 40), shares(60, 60), "undecided", "判定保留（あと約 ", "Undecided (about "),
     (shares(36, 40), Measured(None, None, 0), "undecided", "判定保留", "Undecided"),
@@ -235,3 +299,37 @@ def test_who_was_never_heard_is_missed() -> None:
     )
     assert (gate.passed, gate.decision, gate.incomplete) == (False, "undecided", False)
     assert gate.reasons == ("no graded conversation of calm, who took part",)
+
+
+def test_a_report_says_what_a_certainty_is_about(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a target nothing would be certain: one line, exit code 2."""
+    stored(a_result(grades_of([0.8] * 6), "1-run"))
+
+    assert main(["report", "1-run", "--confidence", "95%"]) == 2
+    assert "--confidence is about a target: add --target 90" in capsys.readouterr().err
+    assert main(["report", "1-run", "--confidence", "50"]) == 2
+    assert "--confidence 50: must lie between 0.5 and 1: 0.95 (or 95, 95%)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("sure", [{"confidence": 0.95}, {"sequential": True}])
+def test_a_report_takes_a_certainty_away(sure: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    """A run's own stays, as does that which `--sequential` brings, until it is switched off."""
+    stored(a_result(grades_of([0.6, 1.0] * 4), "1-run", target=0.9, **sure))
+
+    assert main(["report", "1-run", "--target", "70", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["decision"] == "undecided"
+    assert main(["report", "1-run", "--target", "70", "--confidence", "off", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["decision"], shown["passed"], shown.get("confidence")) == ("passed", True, None)
+
+
+def test_a_target_that_points_the_wrong_way_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 2, before anything is played; a stored run with one is named by `history`, not fatal."""
+    assert main(["--offline", "--limit", "1", "--target", "red >= 0.1"]) == 2
+    assert "less is better: write red <= 0.1" in capsys.readouterr().err
+    stored(a_result(grades_of([0.8] * 6), "1-run"))
+    odd = a_result(grades_of([0.8] * 6), "2-odd")
+    settings = odd.run.settings | {"target": "red >= 0.1"}
+    stored(odd.model_copy(update={"run": odd.run.model_copy(update={"settings": settings})}))
+    assert main(["history", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["unread"] == ["2-odd"]

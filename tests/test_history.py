@@ -1,6 +1,8 @@
 """`history`: the runs of a folder, quickly read, with a trend that one odd run cannot turn."""
 
 import json
+import re
+import time
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -90,6 +92,59 @@ def test_only_runs_like_the_newest_make_the_trend() -> None:
     assert [run["comparable"] for run in as_json(found)["runs"]].count(True) == 6
 
 
+def test_a_run_that_stopped_early_is_marked_and_no_reference(capsys: pytest.CaptureFixture[str]) -> None:
+    """The others stay comparable with each other; a run that broke off is treated alike."""
+    for day in range(5):
+        stored(a_result(grades_of([0.8] * 6), f"{day}-whole", days=day))
+    note(
+        stored(a_result(grades_of([0.9] * 2), "5-stopped", days=5)), "stopped_early", '{"decision": "passed"}'
+    )
+    broken_off = a_result(grades_of([0.7] * 6), "6-cut", days=6)
+    stored(broken_off.model_copy(update={"run": broken_off.run.model_copy(update={"status": "interrupted"})}))
+    found = history(past_runs(Path("runs"))[0])
+    notes = dict(zip((row[-1] for row in Told(found, "ja").rows()), Told(found, "ja").rows(), strict=True))
+
+    assert found.followed == tuple(f"{day}-whole" for day in range(5))
+    assert notes["5-stopped"][-2] == "比較外、早期終了"
+    assert notes["6-cut"][-2] == "比較外、途中"
+    assert notes["0-whole"][-2] == ""
+    assert main(["history", "--json"]) == 0
+    assert [run["stopped_early"] for run in json.loads(capsys.readouterr().out)["runs"]].count(True) == 1
+
+
+def test_only_unfinished_runs_are_still_followed() -> None:
+    """Where there is no whole run they are held against each other."""
+    cut = [a_past(0.8, day, status="interrupted") for day in range(3)]
+
+    assert len(history(cut).followed) == 3
+
+
+def test_terminal_and_page_tell_the_time_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same everywhere but in the worksheets, which say Japan's, whoever painted them."""
+    from simulator.reports.html import render
+    from simulator.reports.sheet_figures import history_sheet
+    from simulator.reports.told import Told as Sheet
+    from tests.test_report_html import painted
+
+    results = a_result(grades_of([0.83, 0.61]), "1-run")
+    one = painted(results)
+    shown = {}
+    for zone in ("UTC", "America/New_York"):
+        monkeypatch.setenv("TZ", zone)
+        time.tzset()
+        page = render(*one, "en")
+        (found,) = re.findall(r"<time [^>]*>([^<]+)</time>", page)
+        row = Told(history([past_run(stored(results, Path(zone)))]), "en").rows()[0]
+        shown[zone] = found, row[0], history_sheet(Sheet(*one, "en")).rows[0].cells["date"].text
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+
+    assert shown == {
+        "UTC": ("2026-11-21 09:00 UTC", "2026/11/21 09:00", "2026/11/21 18:00"),
+        "America/New_York": ("2026-11-21 04:00 EST", "2026/11/21 04:00", "2026/11/21 18:00"),
+    }
+
+
 def test_the_figures_are_those_of_the_report() -> None:
     """Bot failures, a judge's failure, other rules for red, spoilt turns left out, superseded talks."""
     grades = {(f"c{i}", p, 1): [0.8, 0.4 if i % 2 else 1.0] for i in range(6) for p in ("calm", "angry")}
@@ -127,7 +182,7 @@ def test_the_figures_are_those_of_the_report() -> None:
 
 
 def test_the_worksheet_has_the_same_score(capsys: pytest.CaptureFixture[str]) -> None:
-    """推移 and this command: one figure."""
+    """推移 and this command: one figure. The hour may differ: the worksheet's is that of Japan."""
     from simulator.analysis.gate import decide
     from simulator.reports.sheet_figures import history_sheet
     from simulator.reports.told import Told as Sheet
@@ -140,7 +195,8 @@ def test_the_worksheet_has_the_same_score(capsys: pytest.CaptureFixture[str]) ->
     text = capsys.readouterr().out
 
     assert f"{cells['score'].number:g}" in text
-    assert cells["date"].text in text
+    assert cells["date"].text == "2026/11/21 18:00"
+    assert "2026/11/21 09:00" in text
 
 
 def test_what_cannot_be_read_is_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.limits import DIALOGUE, GRADING, Limiter
+from simulator.limits import DIALOGUE, GRADING, Limiter, Place
+from simulator.rates import MINUTE, REQUESTS, TOKENS, Rates, Window
+from tests.virtual_time import run_virtually
 
 
 async def at_rest() -> None:
@@ -21,11 +23,11 @@ class Call:
     def __init__(self, limiter: Limiter, priority: int, order: list[str], name: str = "") -> None:
         self.limiter, self.priority, self.order, self.name = limiter, priority, order, name
         self.over = asyncio.Event()
-        self.entered = -1.0
+        self.place: Place | None = None
         self.task = asyncio.create_task(self._run())
 
     async def _run(self) -> None:
-        async with self.limiter.slot(self.priority) as self.entered:
+        async with self.limiter.slot(self.priority) as self.place:
             self.order.append(self.name)
             await self.over.wait()
 
@@ -68,14 +70,16 @@ async def test_a_refusal_halves_the_room_once_per_round() -> None:
     together = [Call(limiter, DIALOGUE, order) for _ in range(8)]
     await at_rest()
     for call in together:
-        limiter.refused(call.entered)
+        assert call.place
+        limiter.refused(call.place)
     assert limiter.allowed == 4
     for call in together:
         await call.end()
 
     later = Call(limiter, DIALOGUE, order)
     await at_rest()
-    limiter.refused(later.entered)
+    assert later.place
+    limiter.refused(later.place)
     assert limiter.allowed == 2
     await later.end()
 
@@ -84,14 +88,14 @@ async def test_at_least_one_call_is_always_allowed() -> None:
     """However often it is refused."""
     limiter = Limiter(3)
     for moment in range(10):
-        limiter.refused(float("inf"))
+        limiter.refused(Place(float("inf")))
         assert limiter.allowed >= 1, moment
 
 
 async def test_room_grows_back_by_one_a_round_up_to_the_ceiling() -> None:
     """As many successes as there is room make room for one more."""
     limiter = Limiter(8)
-    limiter.refused(float("inf"))
+    limiter.refused(Place(float("inf")))
     for _ in range(5):
         limiter.succeeded()
     assert 4.9 < limiter.allowed < 5.5
@@ -103,7 +107,7 @@ async def test_room_grows_back_by_one_a_round_up_to_the_ceiling() -> None:
 async def test_new_room_is_used_at_once() -> None:
     """A call that waits goes in when a success makes room, before anyone leaves."""
     limiter, order = Limiter(2), list[str]()
-    limiter.refused(float("inf"))
+    limiter.refused(Place(float("inf")))
     first, second = (Call(limiter, DIALOGUE, order, name) for name in "ab")
     await at_rest()
     assert order == ["a"]
@@ -149,7 +153,7 @@ async def _history(ceiling: int, steps: Sequence[tuple[str, int]]) -> None:
         if step == "start":
             calls.append(Call(limiter, number % 2, []))
         elif step == "refuse":
-            limiter.refused(float("inf") if number % 2 else -1.0)
+            limiter.refused(Place(float("inf") if number % 2 else -1.0))
         elif step == "succeed":
             limiter.succeeded()
         elif chosen:
@@ -166,12 +170,125 @@ async def _history(ceiling: int, steps: Sequence[tuple[str, int]]) -> None:
     assert limiter.active == 0
     newcomer = Call(limiter, GRADING, [])
     await at_rest()
-    assert newcomer.entered > 0
+    assert newcomer.place
     await newcomer.end()
 
 
 def _holds(limiter: Limiter, calls: Sequence[Call], ceiling: int) -> None:
-    inside = sum(call.entered > 0 and not call.task.done() for call in calls)
-    waiting = sum(call.entered < 0 and not call.task.done() for call in calls)
+    inside = sum(call.place is not None and not call.task.done() for call in calls)
+    waiting = sum(call.place is None and not call.task.done() for call in calls)
     assert limiter.active == inside <= ceiling
     assert not waiting or inside >= int(limiter.allowed)
+
+
+async def test_a_grade_follows_seven_calls_of_the_dialogue() -> None:
+    """Neither starves: grades go on, however many conversations wait."""
+    limiter, order = Limiter(1), list[str]()
+    waiting = [
+        ("running", DIALOGUE),
+        *((f"d{n}", DIALOGUE) for n in range(12)),
+        ("g1", GRADING),
+        ("g2", GRADING),
+    ]
+    calls = {name: Call(limiter, priority, order, name) for name, priority in waiting}
+    await at_rest()
+    while any(not call.task.done() for call in calls.values()):
+        await calls[order[-1]].end()
+
+    assert order.index("g1") == 7
+    assert order.index("g2") == 14
+
+
+async def test_grades_that_hang_leave_places_for_the_dialogue() -> None:
+    """Of 64 places two are kept, once there is a dialogue; without one grades have them all."""
+    limiter, order = Limiter(64), list[str]()
+    talk = Call(limiter, DIALOGUE, order, "d0")
+    await at_rest()
+    await talk.end()
+    grades = [Call(limiter, GRADING, order, "g") for _ in range(80)]
+    await at_rest()
+    assert order.count("g") == 62
+    later = Call(limiter, DIALOGUE, order, "d1")
+    await at_rest()
+    assert order[-1] == "d1"
+
+    alone, graded = Limiter(64), list[str]()
+    more = [Call(alone, GRADING, graded, "g") for _ in range(80)]
+    await at_rest()
+    assert len(graded) == 64
+    for call in (later, *grades, *more):
+        call.task.cancel()
+
+
+async def test_a_bot_that_hangs_holds_no_judge_up() -> None:
+    """The bot's model never has more than half of the places of an endpoint that others use, too."""
+    limiter, order = Limiter(4), list[str]()
+    async with limiter.slot(GRADING):
+        pass
+    hanging = [asyncio.create_task(_hang(limiter)) for _ in range(9)]
+    await at_rest()
+    assert limiter.active == 2
+    for n in range(20):
+        await Call(limiter, n % 2, order, "go").end()
+
+    assert len(order) == 20
+    for task in hanging:
+        task.cancel()
+
+
+async def _hang(limiter: Limiter) -> None:
+    async with limiter.slot(DIALOGUE, is_bot=True):
+        await asyncio.Event().wait()
+
+
+async def _timed(limiter: Limiter, rates: Rates, priority: int = GRADING, tokens: float = 0.0) -> float:
+    """When the call went in."""
+    async with limiter.slot(priority, rates, tokens=tokens) as place:
+        await asyncio.sleep(0.2)
+        return place.entered - 1000
+
+
+def test_calls_keep_to_the_requests_of_a_minute() -> None:
+    """Thirty calls at ten a minute: ten at once, ten a minute later, ten two minutes later."""
+
+    async def main() -> list[float]:
+        limiter, rates = Limiter(64), Rates([Window(REQUESTS, 10)])
+        return await asyncio.gather(*(_timed(limiter, rates) for _ in range(30)))
+
+    entered = run_virtually(main())
+    assert [round(at // 60) for at in entered] == [0] * 10 + [1] * 10 + [2] * 10
+    assert max(entered) < 2 * MINUTE + 1
+
+
+def test_a_large_call_of_the_dialogue_is_not_overtaken_for_ever() -> None:
+    """Small grades under the same limit wait behind it: it goes as soon as its tokens are there."""
+
+    async def main() -> tuple[float, list[float]]:
+        limiter, rates = Limiter(64), Rates([Window(TOKENS, 1000)])
+        first = asyncio.create_task(_timed(limiter, rates, tokens=600))
+        await asyncio.sleep(0)
+        large = asyncio.create_task(_timed(limiter, rates, DIALOGUE, tokens=900))
+        await asyncio.sleep(0)
+        small = [asyncio.create_task(_timed(limiter, rates, tokens=100)) for _ in range(8)]
+        await first
+        return await large, [await each for each in small]
+
+    large, small = run_virtually(main())
+    assert large < MINUTE + 1
+    assert min(small) >= large
+
+
+def test_one_models_limit_holds_up_no_other_model() -> None:
+    """Who has no tokens left waits alone."""
+
+    async def main() -> tuple[float, float]:
+        limiter, spent = Limiter(4), Rates([Window(TOKENS, 100)])
+        await _timed(limiter, spent, DIALOGUE, tokens=100)
+        waiting = asyncio.create_task(_timed(limiter, spent, DIALOGUE, tokens=100))
+        await asyncio.sleep(0)
+        free = [await _timed(limiter, Rates()) for _ in range(3)]
+        return max(free), await waiting
+
+    free, waited = run_virtually(main())
+    assert free < 2
+    assert waited >= 60

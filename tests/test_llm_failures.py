@@ -8,9 +8,9 @@ import pytest
 from tenacity import RetryCallState, Retrying
 
 from simulator.cache import ResponseCache
+from simulator.connections import ATTEMPTS
 from simulator.errors import AccessDenied, ModelFailure
 from simulator.limits import RetryAfter
-from simulator.llm import ATTEMPTS
 from simulator.spending import Ledger
 from tests.models import ASKED, GOOD, KEY, connected, model_at, verdict
 from tests.servers.faults import BAD_GATEWAY

@@ -1,14 +1,13 @@
 """A run survives whatever ends it: it goes on from there, and pays for nothing twice."""
 
 import contextlib
+import json
 import os
-import random
 import signal
 import sqlite3
 import subprocess
 import sys
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,11 +18,11 @@ from simulator.commands.app import main
 from simulator.store import NAME, find_run, read_run
 from simulator.types import Ended, Results
 from simulator.users import stable_int
+from tests.crash.processes import COMPILED, ROOT
+from tests.crash.trial import is_sound, played
 from tests.servers.faults import Reply
 from tests.servers.openai import OpenAIServer, play, serve
 
-ROOT = Path(__file__).resolve().parent.parent
-CALLS = 4
 CASES = """id,question,language,reference
 q1,届いた服を返せますか,ja,14日以内なら返品できます。
 q2,送料はいくらですか,ja,全国一律550円です。
@@ -33,9 +32,7 @@ q4,ポイントは使えますか,ja,
 BOT = """
 import threading
 
-def answer(question, session):
-    with open("asked.txt", "a", encoding="utf-8") as file:
-        file.write(f"{session}\\t{question}\\n")
+def answer(question):
     return f"OK: {question}"
 
 def long(question):
@@ -47,7 +44,7 @@ def hangs(question):
 """
 OPTIONS = (
     "--cases", "cases.csv", "--adapter", "bot.py:answer", "--persona", "angry", "--cache", "off",
-    "--concurrency", "3", "--calls", str(CALLS),
+    "--concurrency", "3", "--calls", "4",
 )  # fmt: skip
 
 
@@ -81,13 +78,14 @@ def start(*arguments: str, limit: int | None = None) -> subprocess.Popen[str]:
     """`run.py` as a process of its own, where the test stands; `limit` is its largest file, in bytes."""
     command = [sys.executable, str(ROOT / "run.py"), *arguments]
     if limit is not None:
-        script = (
-            f"import resource, runpy, sys; resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}));"
-            "sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
-        )
-        command = [sys.executable, "-c", script, *command[1:]]
+        command[1:1] = [str(ROOT / "tests" / "crash" / "armed.py"), json.dumps({"limit": limit})]
     return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8"
+        command,
+        env=os.environ | COMPILED,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
     )
 
 
@@ -114,17 +112,8 @@ def latest() -> Path:
 
 def sound(path: Path) -> Results:
     """What is in a run file, once SQLite itself finds nothing wrong with it."""
-    with contextlib.closing(sqlite3.connect(path)) as file:
-        assert file.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    assert is_sound(path)
     return read_run(path)
-
-
-def played(results: Results) -> dict[str, Any]:
-    """What was said, how it ended and what was graded, without times."""
-    talks = {
-        c.id: ([(t.user, t.answer.text) for t in c.turns], c.ended, c.reason) for c in results.conversations
-    }
-    return {"talks": talks, "grades": {(s.conversation, s.turn, s.judge): s for s in results.scores}}
 
 
 def settled(path: Path) -> set[int]:
@@ -138,10 +127,8 @@ def settled(path: Path) -> set[int]:
     return seeds
 
 
-def whole(
-    server: OpenAIServer, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> tuple[dict[str, Any], Counter[str]]:
-    """The same run without a disturbance: what it comes to, and how often each request was made."""
+def whole(server: OpenAIServer, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What the same run comes to without a disturbance."""
     folder.mkdir()
     for name in ("cases.csv", "bot.py"):
         (folder / name).write_bytes(Path(name).read_bytes())
@@ -149,40 +136,8 @@ def whole(
         there.chdir(folder)
         assert main(OPTIONS) == 0
         found = played(sound(latest()))
-    requests = Counter(str(request.body) for request in server.requests)
     server.requests.clear()
-    return found, requests
-
-
-@pytest.mark.parametrize("seed", [1, 2])
-def test_a_killed_run_is_finished(
-    server: OpenAIServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
-) -> None:
-    """Three times kill -9 at random moments, then it comes to what it would have, and nothing is paid twice.
-
-    No line that was said, no turn that was graded is asked for again; repeated are only calls in flight.
-    """
-    undisturbed, once = whole(server, tmp_path / "whole", monkeypatch)
-    moments = [random.Random(f"{seed}/{kill}").randint(2, 8) for kill in range(3)]
-    done: set[int] = set()
-    arguments: tuple[str, ...] = OPTIONS
-    for moment in (*moments, None):
-        before = len(server.requests)
-        code, _ = (
-            stopped_at(server, moment, signal.SIGKILL, *arguments) if moment else ended(start(*arguments))
-        )
-        assert code == (-signal.SIGKILL if moment else 0)
-        assert not done & {request.body.get("seed") for request in server.requests[before:]}
-        path, arguments = latest(), ("--resume", "latest")
-        assert sound(path).run.status == ("running" if moment else "finished")
-        done = settled(path)
-
-    assert played(sound(path)) == undisturbed
-    asked = Counter(str(request.body) for request in server.requests)
-    assert set(asked) == set(once)
-    assert sum((asked - once).values()) <= CALLS * len(moments)
-    again = Counter(Path("asked.txt").read_text(encoding="utf-8").splitlines())
-    assert sum(count - 1 for count in again.values()) <= 3 * len(moments)
+    return found
 
 
 def test_a_finished_run_is_not_touched(server: OpenAIServer) -> None:
@@ -201,7 +156,7 @@ def test_ctrl_c_ends_it_cleanly(
     server: OpenAIServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Exit code 3 and one line that says how to go on; then it comes to what it would have."""
-    undisturbed, _ = whole(server, tmp_path / "whole", monkeypatch)
+    undisturbed = whole(server, tmp_path / "whole", monkeypatch)
     code, err = stopped_at(server, 9, signal.SIGINT, *OPTIONS)
     cut = sound(latest())
 

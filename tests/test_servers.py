@@ -16,7 +16,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
 from tests.servers.faults import BAD_GATEWAY
-from tests.servers.openai import FAULTS, OpenAIServer, Reply, error, ngram_vector, script, serve
+from tests.servers.openai import FAULTS, OpenAIServer, Reply, error, ngram_vector, script, serve, tokens
 
 ROOT = Path(__file__).parents[1]
 QUESTION = "返品の期限を教えてください。"
@@ -77,7 +77,7 @@ async def test_chat_answer_has_openai_shape() -> None:
         answer = await ask(server)
     choice = answer.choices[0]
     assert (answer.model, choice.finish_reason, choice.message.role) == ("fake-chat", "stop", "assistant")
-    assert answer.usage.prompt_tokens == (len("desk") + len(QUESTION)) // 3 + 1
+    assert answer.usage.prompt_tokens == tokens(f"desk{QUESTION}")
     assert answer.usage.total_tokens == answer.usage.prompt_tokens + answer.usage.completion_tokens
 
 

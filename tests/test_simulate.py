@@ -112,8 +112,9 @@ def test_with_models_over_http(command: Any, server: OpenAIServer, tmp_path: Pat
     assert not shown["offline"]
     assert turns == 9
     assert shown["calls"] == {"demo": 9, "embed": 3, "judge": 9, "user": 9}
-    assert server.counts == {"chat": 27, "embeddings": 3}
-    assert server.statuses == {200: 30}
+    assert server.counts["chat"] == 27
+    assert 1 <= server.counts["embeddings"] <= 3  # texts that are wanted at the same time go together
+    assert server.statuses == {200: sum(server.counts.values())}
     assert {name: (j["n"], j["planned"], j["skipped"]) for name, j in shown["judges"].items()} == dict(
         zip(JUDGES, [(9, 9, 0)] * 3 + [(3, 9, 6), (9, 9, 0), (3, 9, 6)], strict=True)
     )

@@ -4,10 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.spending import BudgetSpent, Ledger, cost_usd
+from simulator.errors import InputError
+from simulator.money import Price
+from simulator.settings import Settings
+from simulator.spending import BudgetSpent, Ledger, Prices, check_prices
 from simulator.types import Role, Spending, Usage
+from tests.rehearsed import rehearsed
 
 PRICED, UNPRICED = "gpt-4.1", "nobody-knows-this-model"
+
+
+cost_usd = Prices().cost_usd
 
 
 def used(tokens: int = 1_000_000, model: str = PRICED) -> Usage:
@@ -75,21 +82,75 @@ def test_every_charge_is_recorded() -> None:
     assert told == [("embed", used(model=UNPRICED), False, None), ("embed", used(), True, 0.0)]
 
 
-def test_the_budget_ends_when_it_is_reached() -> None:
-    """Not before, and also when the money was spent before an interruption."""
-    Ledger({}, budget=0.01).check()
-    Ledger({}).check()
-    with pytest.raises(BudgetSpent, match=r"the budget of 0\.5 USD is spent"):
-        Ledger({"user": Spending(calls=1, cost_usd=0.5)}, budget=0.5).check()
+BODY = {"model": PRICED, "messages": [{"role": "user", "content": "?" * 1000}]}
 
 
-def test_the_budget_counts_what_is_known() -> None:
-    """An unknown price neither ends a run nor hides what the other roles have spent."""
-    ledger = Ledger({"user": Spending(calls=1, cost_usd=None)}, budget=1)
-    ledger.check()
-    ledger.charge("judge", used(1_000_000))
+async def test_a_call_that_could_exceed_the_budget_is_not_made() -> None:
+    """Its worst case counts: every byte it sends a token, and a long reply."""
+    most = (cost_usd(Usage(model=PRICED, tokens_in=1100, tokens_out=2000))) or 0.0
+    async with Ledger({}, budget=most).room("judge", BODY):
+        pass
+    async with Ledger({}).room("judge", BODY):
+        pass
+    with pytest.raises(BudgetSpent, match=r"the budget of 0\.01 USD is spent \(0\.00 USD paid, and the next"):
+        async with Ledger({}, budget=0.01).room("judge", BODY):
+            pytest.fail("nothing may go out")
     with pytest.raises(BudgetSpent):
-        ledger.check()
+        async with Ledger({"user": Spending(calls=1, cost_usd=0.5)}, budget=0.5 + most / 2).room(
+            "user", BODY
+        ):
+            pytest.fail("what was spent before an interruption counts")
+
+
+async def test_a_long_reply_makes_room_for_longer_ones() -> None:
+    """Twice the longest reply seen is held from then on; embeddings have no reply."""
+    ledger = Ledger({}, budget=1.0)
+    ledger.charge("judge", Usage(model=PRICED, tokens_out=50_000))
+    with pytest.raises(BudgetSpent):
+        async with ledger.room("judge", BODY):
+            pytest.fail("0.40 USD are spent, and 0.80 may follow")
+    async with Ledger({}, budget=0.003).room("embed", {"model": PRICED, "input": ["?" * 1000]}):
+        pass
+
+
+async def test_an_unknown_price_is_no_price_within_a_budget() -> None:
+    """Nobody can keep a budget with it: the line says which model, and how to give its price."""
+    with pytest.raises(BudgetSpent, match=f"price of {UNPRICED} .judge."):
+        async with Ledger({}, budget=5).room("judge", {"model": UNPRICED, "messages": []}):
+            pytest.fail("nothing may go out")
+    told = Settings(budget=5)
+    check_prices(told, [("user", PRICED), ("judge", "lexical")])
+    check_prices(Settings(), [("judge", UNPRICED)])
+    with pytest.raises(
+        InputError, match=rf"^--budget needs the price of {UNPRICED} \(judge\).*--prices file"
+    ):
+        check_prices(told, [("user", PRICED), ("judge", UNPRICED)])
+
+
+def test_own_prices_go_before_the_table() -> None:
+    """In dollars or yen per million tokens; 0 is a price."""
+    own = {
+        UNPRICED: Price(input=1, output=2),
+        PRICED: Price(input=150, output=300, currency="JPY"),
+        "qwen3:8b": Price(input=0),
+    }
+    prices = Prices(own, jpy_per_usd=150)
+    used = {name: prices.cost_usd(Usage(model=name, tokens_in=10**6, tokens_out=10**6)) for name in own}
+
+    assert used == {UNPRICED: pytest.approx(3), PRICED: pytest.approx(3), "qwen3:8b": 0.0}
+    assert Prices().cost_usd(Usage(model=UNPRICED)) is None
+
+
+def test_a_price_given_later_counts_what_was_spent_before() -> None:
+    """An earlier sitting whose price was unknown is priced when the run goes on."""
+    spent = Spending(calls=1, tokens_in=10**6, cost_usd=None)
+    earlier = rehearsed().model_copy(
+        update={"spending": {"judge": spent}, "usage": {"judge": {UNPRICED: spent}}}
+    )
+    settings = Settings(prices={UNPRICED: {"input": 2}})
+
+    assert Ledger.of(Settings(), earlier).cost_usd is None
+    assert Ledger.of(settings, earlier).cost_usd == pytest.approx(2)
 
 
 @given(st.lists(st.tuples(st.sampled_from(["user", "judge"]), st.integers(0, 9999), st.booleans())))

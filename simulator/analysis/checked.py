@@ -98,6 +98,8 @@ def check(condition: Condition, found: Measured, level: float | None, max_failed
     if level is not None and found.found is not None:
         ends = {"low": lower(found.found, level), "high": upper(found.found, level)}
         checked = checked.model_copy(update=ends)
+    if found.value is not None and _exceeded(condition, found.value):
+        return checked.model_copy(update={"decision": "missed", "lack": ""})
     if checked.lack or found.value is None:
         return checked
     if fact:
@@ -112,6 +114,12 @@ def _lack(condition: Condition, found: Measured, max_failed: float) -> Lack:
     if found.failed > (found.n + found.failed) * max_failed + _SAME:
         return "ungraded"
     return "few" if condition.measure != "cost" and found.cases < MIN_CASES else ""
+
+
+def _exceeded(condition: Condition, value: float) -> bool:
+    """Whether it is missed already, however few were asked: what has happened does not go away with more."""
+    grows = condition.measure in ("count", "cost") or condition.comparison == "=="
+    return grows and not condition.holds(value)
 
 
 def _of_facts(condition: Condition, value: float) -> Decision:

@@ -195,5 +195,6 @@ class Summary(Value):
     shortage: Shortage | None = None
     simulator: SimulatorSummary
     spending: dict[str, Spending]
+    usage: dict[str, dict[str, Spending]]
     cost_usd: float | None
     seconds: float

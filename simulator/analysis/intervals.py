@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-# Keeps the matrix of drawn cases under about 32 MB, however many cases there are.
-_DRAWS_AT_ONCE = 4_000_000
+# Keeps the matrices of drawn cases under about 12 MB, however many cases there are.
+_DRAWS_AT_ONCE = 500_000
 
 
 def clustered_stderr(values: Sequence[float], clusters: Sequence[str]) -> float | None:

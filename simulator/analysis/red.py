@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Literal
 
+from simulator.compact import compact
 from simulator.types import RedRules, Score, Severity, Value
 
 Kind = Literal["no_answer", "overall", "groundedness", "correctness", "claims", "facts"]
@@ -99,4 +100,4 @@ def _is_doubtful(score: Score | None) -> bool:
 def _mark(kind: Kind, score: Score, *, major: bool) -> Mark:
     """A mark; a severity that the judge gave itself wins over the rule's."""
     severity: Severity = score.severity or ("major" if major else "moderate")
-    return Mark(kind=kind, severity=severity, reason=score.reason)
+    return compact(Mark(kind=kind, severity=severity, reason=score.reason))

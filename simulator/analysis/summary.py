@@ -27,6 +27,7 @@ from simulator.analysis.figures import (
 from simulator.analysis.intervals import bootstrap_interval, clustered_stderr
 from simulator.analysis.panel import side_by_side, votes
 from simulator.analysis.red import KINDS, RANK, Mark, is_unanswered, primary_judge, red_marks, worst
+from simulator.compact import compact
 from simulator.types import (
     Conversation,
     Ended,
@@ -56,7 +57,7 @@ NOBODY_LOOKED = Customers()
 _FAILURE_KINDS = frozenset(get_args(Failure.model_fields["kind"].annotation))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Spoken:
     """One turn with its scores, and what the deciding judge says of it."""
 
@@ -124,6 +125,7 @@ def summarise(
         shortage=shortage(turns),
         simulator=_simulator(started, every, customers),
         spending=results.spending,
+        usage=results.usage,
         cost_usd=_cost(results.spending.values()),
         seconds=results.run.seconds,
     )
@@ -308,7 +310,7 @@ def _cases(
 def _case(held: Sequence[Conversation], turns: Sequence[_Spoken], means: dict[str, float]) -> CaseSummary:
     """One question over all the conversations that began with it."""
     red = sorted((s for s in turns if s.marks), key=_worst_first)
-    return CaseSummary(
+    row = CaseSummary(
         case=held[0].case.id,
         question=held[0].case.question,
         score=_mean(means.get(c.id) for c in held),
@@ -317,6 +319,7 @@ def _case(held: Sequence[Conversation], turns: Sequence[_Spoken], means: dict[st
         red=len(red),
         worst=(red[0].conversation.id, red[0].turn.index) if red else None,
     )
+    return compact(row)
 
 
 def _total(judges: Iterable[str], spoken: Sequence[_Spoken]) -> Total:
@@ -335,7 +338,7 @@ def _worst_first(s: _Spoken) -> tuple[int, int, float, int]:
 
 def _red_turn(s: _Spoken) -> RedTurn:
     """The turn as a row of the list of red turns."""
-    return RedTurn(
+    turn = RedTurn(
         conversation=s.conversation.id,
         turn=s.turn.index,
         persona=s.conversation.persona,
@@ -347,6 +350,7 @@ def _red_turn(s: _Spoken) -> RedTurn:
         failure=s.failure,
         marks=s.marks,
     )
+    return compact(turn)
 
 
 def excerpt(text: str, length: int = EXCERPT) -> str:

@@ -4,6 +4,7 @@ from typing import Any
 
 from simulator.analysis.figures import JudgeSummary, SimulatorSummary, Summary
 from simulator.analysis.gate import Gate
+from simulator.types import Spending
 
 _COUNTS = ("n", "planned", "failed", "skipped", "excluded")
 
@@ -38,8 +39,20 @@ def as_json(summary: Summary, gate: Gate, store: str = "") -> dict[str, Any]:
             r: {"in": spent.tokens_in, "out": spent.tokens_out} for r, spent in summary.spending.items()
         },
         "cost_usd": _rounded(summary.cost_usd),
+        "usage": {role: {m: _usage(s) for m, s in by.items()} for role, by in summary.usage.items()},
         "seconds": _rounded(summary.seconds),
         "offline": summary.offline,
+    }
+
+
+def _usage(spent: Spending) -> dict[str, Any]:
+    """What one model used in one role; calls answered from the cache stand apart and cost nothing."""
+    return {
+        "calls": spent.calls,
+        "cached": spent.cached,
+        "in": spent.tokens_in,
+        "out": spent.tokens_out,
+        "cost_usd": None if spent.cost_usd is None else round(spent.cost_usd, 6),
     }
 
 

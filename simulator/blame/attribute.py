@@ -14,6 +14,7 @@ from simulator.blame.library import Library
 from simulator.blame.look import RIGHT, Look
 from simulator.blame.missing import missing
 from simulator.blame.telling import say
+from simulator.compact import compact
 from simulator.customers.faults import customer_faults
 from simulator.types import Conversation, Exhibit, Passage, Results, Score, Turn
 
@@ -76,7 +77,7 @@ def _exhibit(talk: Conversation, turn: Turn) -> Exhibit:
 def _blame(look: Look) -> Blame:
     named = next(named for rule in RULES if (named := rule(look)))
     silent = named.cause in {"no_answer", "customer"}
-    return Blame(
+    blame = Blame(
         conversation=look.red.conversation,
         turn=look.red.turn,
         cause=named.cause,
@@ -86,6 +87,7 @@ def _blame(look: Look) -> Blame:
         pair=named.pair,
         cut=named.cause == "retrieval" and look.need.cut,
     )
+    return compact(blame)
 
 
 def _no_answer(look: Look) -> Named | None:

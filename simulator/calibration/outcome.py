@@ -47,7 +47,7 @@ class Calibrating:
         self.rows: list[Labelled] = sample(labelled, wish.limit, settings.seed)
         known = endpoints(settings)
         self.settings = judged_with(settings, self.name.judge, by_model=known["judge"] is not None)
-        self.stage = Stage(self.settings, known, (), Ledger({}, settings.budget))
+        self.stage = Stage(self.settings, known, (), Ledger.of(self.settings))
         self.judge = filed(self.stage, self.name.judge)
         self._check_field()
 

@@ -53,7 +53,7 @@ class Probing:
             raise InputError(msg)
         known = endpoints(settings)
         self.settings = probed_with(settings, wish.judges, by_model=known["judge"] is not None)
-        self.stage = Stage(self.settings, known, (), Ledger({}, settings.budget))
+        self.stage = Stage(self.settings, known, (), Ledger.of(self.settings))
         names = dict(zip(self.settings.judges, self.stage.judges, strict=True))
         self.judges = tuple(names[name] for name in wish.judges)
         self.panel = Panel([j for j in self.stage.panel.judgings if set(graders_of(j)) & set(self.judges)])

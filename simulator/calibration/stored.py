@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import re
 from collections.abc import Collection, Iterator
 from datetime import UTC, date, datetime
@@ -13,6 +12,7 @@ from pydantic import JsonValue, ValidationError
 
 from simulator import find
 from simulator.errors import InputError
+from simulator.files.beside import beside
 from simulator.types import Language, Value
 
 FOLDER = Path("calibrations")
@@ -112,14 +112,14 @@ def save(calibration: Calibration, folder: Path = FOLDER) -> Path:
 
 def write(path: Path, kept: Value) -> Path:
     """Whatever is kept here, as the whole file or the old one; gives its path."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    new = beside(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_text(kept.model_dump_json(indent=1) + "\n", encoding="utf-8")
-        beside.replace(path)
+        new.write_text(kept.model_dump_json(indent=1) + "\n", encoding="utf-8")
+        new.replace(path)
     except OSError as error:
         with contextlib.suppress(OSError):
-            beside.unlink(missing_ok=True)
+            new.unlink(missing_ok=True)
         msg = f"{path}: cannot be written ({error.strerror})."
         raise InputError(msg) from None
     return path

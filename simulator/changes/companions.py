@@ -2,18 +2,26 @@
 
 from collections.abc import Iterable
 
+from simulator.changes.past import Head
 from simulator.changes.replays import replay_of
 from simulator.types import Run
 
 
-def companion(before: Run, after: Run, runs: Iterable[Run]) -> Run | None:
+def companion(before: Run, after: Head, runs: Iterable[Head]) -> Run | None:
     """The run nearest in time to `after` that has the same bot and, of replay and free, is the other kind.
 
-    A replay must be one of `before`. A free run must be newer than `before`: a bot that changed without a
-    change of its settings would otherwise be taken for the new version.
+    It must have asked the very questions of `after`: those that failed, asked once more, would be a verdict
+    about the hardest ones. A replay must be one of `before`. A free run must be newer than `before`: a bot
+    that changed without a change of its settings would otherwise be taken for the new version.
     """
-    wanted = [run for run in runs if run.id not in (before.id, after.id) and _is_other(before, after, run)]
-    return min(wanted, key=lambda run: abs(run.created - after.created), default=None)
+    wanted = [
+        head.run
+        for head in runs
+        if head.run.id not in (before.id, after.run.id)
+        and head.questions == after.questions
+        and _is_other(before, after.run, head.run)
+    ]
+    return min(wanted, key=lambda run: abs(run.created - after.run.created), default=None)
 
 
 def _is_other(before: Run, after: Run, run: Run) -> bool:

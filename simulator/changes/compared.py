@@ -42,9 +42,9 @@ class Beside(Value):
 class Changes(Value):
     """Everything that two runs say about "did it get better?"; scores and differences are 0..1.
 
-    `regression`: the score or another judge fell beyond its interval, corrected for all judges that were
-    looked at, or a case that must not break did. Runs whose deciding judge used another rubric are not
-    comparable; then only the latter counts.
+    `regression`: the score, or another judge after correction, fell beyond its interval, or a case that must
+    not break did. Runs whose deciding judge used another rubric are not comparable; then only the latter
+    counts.
     """
 
     before: Held
@@ -130,7 +130,7 @@ def _judges(pairs: Pairs, primary: str, seed: int) -> tuple[Difference, ...]:
         for name in names
     }
     apart = frozenset(other_rubrics(pairs.before.summary, pairs.after.summary))
-    return differences(found, seed=seed, apart=apart)
+    return differences(found, primary=primary, seed=seed, apart=apart)
 
 
 def _paired(before: Mapping[tuple[str, str], float], after: Mapping[tuple[str, str], float]) -> list[Pair]:

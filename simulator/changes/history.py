@@ -27,7 +27,8 @@ class Fall(Value):
 class History(Value):
     """The runs of a folder, oldest first, and what the comparable ones among them say.
 
-    `followed` are those with the newest run's cases, bot, deciding judge and rubric, at most `LAST`.
+    `followed` are those with the cases, bot, deciding judge and rubric of the newest one that went on to its
+    end, at most `LAST`; what was stopped or broke off is never among them where a whole run is there.
     `eroded`: the newest is clearly below the best, although each step was within chance. `dropped`: the
     newest step that was not. `declining` when either of both slow ways of falling is there.
     """
@@ -48,8 +49,9 @@ class History(Value):
 
 def history(runs: Sequence[PastRun], unread: Sequence[str] = (), last: int = LAST) -> History:
     """What some runs, oldest first, say of how the bot developed."""
-    newest = next((run for run in reversed(runs) if run.score is not None), None)
-    like = [run for run in runs if newest and run.score is not None and run.is_like(newest)][-last:]
+    scored = [run for run in runs if run.score is not None]
+    able = [run for run in scored if run.is_whole] or scored
+    like = [run for run in able if run.is_like(able[-1])][-last:]
     found = trend([run.score or 0.0 for run in like])
     dropped = _dropped(like)
     return History(

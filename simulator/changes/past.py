@@ -12,13 +12,14 @@ from datetime import datetime
 from functools import cached_property
 from math import fsum
 from pathlib import Path
+from typing import NamedTuple
 
 from simulator import schema
 from simulator.analysis.intervals import bootstrap_interval
 from simulator.analysis.red import primary_judge, red_marks
-from simulator.analysis.summary import SUPERSEDED
+from simulator.analysis.summary import STOPPED_EARLY, SUPERSEDED
 from simulator.changes.replays import replay_of
-from simulator.errors import RunFileError
+from simulator.errors import InputError, RunFileError
 from simulator.find import judge_name
 from simulator.outcome import figures_of
 from simulator.settings import Settings, from_run
@@ -29,8 +30,18 @@ from simulator.types import Language, Run, Score, Status, Value
 _COLOURING = ("turn", "groundedness", "claims", "facts")
 
 
+class Head(NamedTuple):
+    """A run as it was started, and what was asked in it: ids and first words."""
+
+    run: Run
+    questions: frozenset[tuple[str, str]]
+
+
 class PastRun(Value):
-    """A run as a row of the history; `score` and `interval` are 0..1, `rubric` that of the deciding judge."""
+    """A run as a row of the history; `score` and `interval` are 0..1, `rubric` that of the deciding judge.
+
+    `stopped_early` is one whose gate was certain before every question was asked.
+    """
 
     run: str
     created: datetime
@@ -48,6 +59,12 @@ class PastRun(Value):
     red: int
     turns: int
     graded: int
+    stopped_early: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it went on to its end: what was asked before is no fair sample of all questions."""
+        return self.status == "finished" and not self.stopped_early
 
     def is_like(self, other: "PastRun") -> bool:
         """Whether the two asked the same questions of the same bot and were graded alike."""
@@ -81,6 +98,20 @@ class Rows:
         }
 
     @cached_property
+    def questions(self) -> frozenset[tuple[str, str]]:
+        """What was asked: the id and the first words of every case that was begun."""
+        rows = self._file.execute(
+            """SELECT DISTINCT json_extract("case", '$.id'), json_extract("case", '$.question')
+              FROM conversations WHERE ended IS NOT NULL OR id IN (SELECT conversation FROM turns)"""
+        )
+        return frozenset((str(case), str(question)) for case, question in rows)
+
+    @cached_property
+    def stopped_early(self) -> bool:
+        """Whether the gate was certain before all was held."""
+        return self._about(f"note:{STOPPED_EARLY}") is not None
+
+    @cached_property
     def turns(self) -> dict[tuple[str, int], bool]:
         """Whether the bot failed in each turn that was spoken."""
         rows = self._file.execute(
@@ -110,7 +141,7 @@ def past_runs(folder: Path) -> tuple[tuple[PastRun, ...], tuple[str, ...]]:
     for name in run_ids(folder):
         try:
             found.append(past_run(folder / name / NAME))
-        except RunFileError:
+        except InputError:  # damaged, or with settings that are no longer understood
             unread.append(name)
     return tuple(sorted(found, key=lambda run: (run.created, run.run))), tuple(unread)
 
@@ -122,13 +153,28 @@ def read_heads(folder: Path) -> Iterator[Run]:
             yield rows.run
 
 
+def with_questions(folder: Path) -> Iterator[Head]:
+    """The same with what was asked in them."""
+    for name in reversed(run_ids(folder)):
+        with contextlib.suppress(RunFileError):
+            yield read_questions(folder / name / NAME)
+
+
+def read_questions(path: Path) -> Head:
+    """One run as it was started, with what was asked in it."""
+    with _opened(path) as rows:
+        return Head(rows.run, rows.questions)
+
+
 def past_run(path: Path) -> PastRun:
     """One run as a row of the history."""
     with _opened(path) as rows:
         settings = from_run(rows.run.settings)
         if settings.customer_faults == "exclude":
-            return _from_whole(path, settings)
-        return _from_rows(rows, settings)
+            found = _from_whole(path, settings)
+        else:
+            found = _from_rows(rows, settings)
+        return found.model_copy(update={"stopped_early": rows.stopped_early})
 
 
 @contextlib.contextmanager

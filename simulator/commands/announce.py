@@ -5,13 +5,16 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from simulator.cases import unused_columns
 from simulator.errors import RunFileError
-from simulator.forecast import forecast
+from simulator.forecast import Forecast, by_role, forecast
 from simulator.knowledge import unread
+from simulator.money import dollars
 from simulator.reports.words import plain
 from simulator.settings import Settings
+from simulator.spending import check_prices, together
 from simulator.stage import Stage
 from simulator.types import Conversation, Role, Spending
 
@@ -63,37 +66,91 @@ def announce(settings: Settings, stage: Stage, plan: Sequence[Conversation]) -> 
     playing = [role for role in stage.models() if role != "demo" or settings.adapter == "demo"]
     models = ", ".join(f"{role} {stage.models()[role]}" for role in playing)
     _say(f"{count} Models: {models}.")
-    estimate = forecast(stage, plan)
-    _say(f"At most {_total(estimate)}.")
-    if settings.budget is not None and _cost(estimate) is None:
-        _say("The price of a model is unknown: --budget counts only what has a known price.")
+    found = forecast(stage, plan, Path(settings.runs))
+    check_prices(settings, found.at_most)
+    for line in _foreseen(found):
+        _say(line)
+    if settings.budget is not None:
+        _say(_budget(settings.budget, settings, found))
 
 
-def show_forecast(estimate: Mapping[Role, Spending], *, as_json: bool) -> None:
-    """The forecast of `--dry-run`."""
+def _foreseen(found: Forecast) -> tuple[str, str]:
+    like = "" if found.like is None else f", going by run {plain(found.like)}"
+    untold = " (no earlier run like this one to go by: as if nobody left early)" if found.like is None else ""
+    return f"At most {total(found.at_most)}.", f"Expected{like}: {total(found.expected)}{untold}."
+
+
+def _budget(budget: float, settings: Settings, found: Forecast) -> str:
+    rate = settings.jpy_per_usd
+    yen = f"{budget * rate:,.0f} JPY at about {rate:g} JPY per USD (--jpy-per-usd)"
+    cost = together(list(found.expected.values())).cost_usd or 0.0
+    short = f" It may not be enough: {dollars(cost)} USD are expected." if cost > budget else ""
+    return f"Budget: {dollars(budget)} USD, {yen}.{short}"
+
+
+def show_forecast(found: Forecast, *, as_json: bool) -> None:
+    """The forecast of `--dry-run`: by role and model, at most and expected."""
     if as_json:
-        rows = {role: spending.model_dump(exclude={"cached"}) for role, spending in estimate.items()}
-        print(json.dumps({"forecast": rows, "cost_usd": _cost(estimate)}, ensure_ascii=False))  # noqa: T201
+        print(json.dumps(_as_json(found), ensure_ascii=False))  # noqa: T201
         return
-    for role, s in estimate.items():
-        used = f"{s.calls:6} calls  {s.tokens_in:9,} tokens in  {s.tokens_out:8,} out"
-        print(f"{role:6} {used}  {_money(s.cost_usd)}")  # noqa: T201
-    print(f"At most {_total(estimate)}. Nothing was started.")  # noqa: T201
+    for title, by_model in (("at most", found.at_most), ("expected", found.expected)):
+        print(title)  # noqa: T201
+        for (role, model), spent in by_model.items():
+            print(f"  {_row(role, spent)}  {plain(model)}")  # noqa: T201
+    print(" ".join(_foreseen(found)), "Nothing was started.")  # noqa: T201
 
 
-def _total(estimate: Mapping[Role, Spending]) -> str:
-    calls = sum(s.calls for s in estimate.values())
-    used = sum(s.tokens_in + s.tokens_out for s in estimate.values())
-    return f"{counted(calls, 'model call')}, about {used:,} tokens, {_money(_cost(estimate))}"
+def _as_json(found: Forecast) -> dict[str, Any]:
+    """`forecast` and `cost_usd` are at most; `usage` has both by role and model."""
+    usage: dict[str, Any] = {}
+    for name, by_model in (("at_most", found.at_most), ("expected", found.expected)):
+        for (role, model), spent in by_model.items():
+            usage.setdefault(role, {}).setdefault(model, {})[name] = _figures(spent)
+    expected = by_role(found.expected)
+    return _totals_json(by_role(found.at_most)) | {
+        "expected": {role: _figures(spent) for role, spent in expected.items()},
+        "expected_cost_usd": together(list(expected.values())).cost_usd,
+        "usage": usage,
+        "like": found.like,
+    }
 
 
-def _cost(estimate: Mapping[Role, Spending]) -> float | None:
-    costs = [s.cost_usd for s in estimate.values()]
-    return None if None in costs else sum(c for c in costs if c is not None)
+def _totals_json(estimate: Mapping[Role, Spending]) -> dict[str, Any]:
+    return {
+        "forecast": {role: _figures(spent) for role, spent in estimate.items()},
+        "cost_usd": together(list(estimate.values())).cost_usd,
+    }
 
 
-def _money(amount: float | None) -> str:
-    return "price unknown" if amount is None else f"{amount:.2f} USD"
+def show_totals(estimate: Mapping[Role, Spending], *, as_json: bool) -> None:
+    """The forecast of a command that only knows what it takes at most, by role."""
+    if as_json:
+        print(json.dumps(_totals_json(estimate), ensure_ascii=False))  # noqa: T201
+        return
+    for role, spent in estimate.items():
+        print(_row(role, spent))  # noqa: T201
+    print(f"At most {total(estimate)}. Nothing was started.")  # noqa: T201
+
+
+def _figures(spent: Spending) -> dict[str, Any]:
+    return spent.model_dump(exclude={"cached"})
+
+
+def _row(role: str, spent: Spending) -> str:
+    used = f"{spent.calls:6} calls  {spent.tokens_in:9,} tokens in  {spent.tokens_out:8,} out"
+    return f"{role:6} {used}  {money(spent.cost_usd)}"
+
+
+def total(estimate: Mapping[Any, Spending]) -> str:
+    """`36 model calls, about 31,000 tokens, 0.12 USD`."""
+    whole = together(list(estimate.values()))
+    used = f"about {whole.tokens_in + whole.tokens_out:,} tokens"
+    return f"{counted(whole.calls, 'model call')}, {used}, {money(whole.cost_usd)}"
+
+
+def money(amount: float | None) -> str:
+    """`0.12 USD`; small amounts with the digits they need."""
+    return "price unknown" if amount is None else f"{dollars(amount)} USD"
 
 
 def counted(number: int, what: str) -> str:

@@ -1,5 +1,6 @@
 """The command line: which word does what, and what becomes of errors."""
 
+import gc
 import io
 import os
 import sys
@@ -12,16 +13,18 @@ import typer
 
 from simulator import __version__
 from simulator.commands.options import Panelled
+from simulator.commands.reading import is_unread, no_more_output
 from simulator.errors import InputError, RehearsalError
+from simulator.hidden import addressed, concealed, known_secrets
 
 DONE, MISSED, TO_MEND, INCOMPLETE = 0, 1, 2, 3
 WORDS = (
-    "simulate", "grade", "calibrate", "review", "report", "fixes", "diff", "history", "compare",
-    "cross-examine", "cases", "init", "list", "doctor",
+    "simulate", "grade", "calibrate", "review", "report", "fixes", "diff", "history", "compare", "merge",
+    "purge", "cross-examine", "cases", "cache", "init", "list", "doctor",
 )  # fmt: skip
 PROGRAM = "python run.py"
 # These decide nothing: whoever stops reading what they print has not missed a verdict.
-_ONLY_SHOWN = ("list", "history", "--help", "-h", "--version")
+_ONLY_SHOWN = ("list", "history", "fixes", "compare", "--version")
 _ABOUT = """Rehearses a RAG chatbot: simulated customers talk with it, judges grade every turn.
 
 \b
@@ -38,6 +41,8 @@ Exit codes: 0 done or passed, 1 target missed or regression, 2 something to mend
 
 def main(arguments: Sequence[str]) -> int:
     """Runs a command and gives the exit code: 0 done, 1 gate missed, 2 to mend, 3 incomplete."""
+    # A run makes many objects and nearly no cycles: looking for these as often as usual costs a tenth of it.
+    gc.set_threshold(50_000, 20, 50)
     for stream in (sys.stdout, sys.stderr):
         # A terminal or pipe of another encoding shows "?" for what it lacks; nothing fails for it.
         if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() not in ("utf-8", "utf8"):
@@ -46,10 +51,8 @@ def main(arguments: Sequence[str]) -> int:
         code = _run(_with_default(arguments))
         sys.stdout.flush()
         return code
-    except BrokenPipeError:
-        return _unread(arguments)
     except (Exception, KeyboardInterrupt, SystemExit) as error:
-        return _told(error)
+        return _unread(arguments) if is_unread(error) else _told(error)
 
 
 def _told(error: BaseException) -> int:
@@ -58,8 +61,8 @@ def _told(error: BaseException) -> int:
         return _say(str(error), TO_MEND if isinstance(error, InputError) else INCOMPLETE)
     if isinstance(error, KeyboardInterrupt):
         return _say("interrupted.", INCOMPLETE)
-    if isinstance(error, SystemExit):  # the painter does so when nobody reads on
-        return _say("ended early: its output was closed, or the bot's own code left the program.", INCOMPLETE)
+    if isinstance(error, SystemExit):
+        return _say("ended early: the bot's own code left the program.", INCOMPLETE)
     return _usage(error)
 
 
@@ -67,7 +70,12 @@ def _with_default(arguments: Sequence[str]) -> list[str]:
     """`run.py --persona angry` means `run.py simulate --persona angry`."""
     first = arguments[0] if arguments else ""
     is_option = first.startswith("-") and first not in ("--help", "-h", "--version")
-    return ["simulate", *arguments] if is_option or not arguments else list(arguments)
+    given = ["simulate", *arguments] if is_option or not arguments else list(arguments)
+    if given[0] == "simulate" and "--redact" in given:  # alone it means on
+        place = given.index("--redact")
+        if given[place + 1 : place + 2] not in (["on"], ["off"], ["auto"]):
+            given[place] = "--redact=on"
+    return given
 
 
 def _run(arguments: list[str]) -> int:
@@ -152,12 +160,15 @@ def _usage(error: BaseException) -> int:
 
 def _unread(arguments: Sequence[str]) -> int:
     """Nobody reads on (`run.py list | head`): nothing more is written, also not at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return DONE if set(arguments) & set(_ONLY_SHOWN) else INCOMPLETE
+    no_more_output()
+    if {*arguments[:1]} & {*_ONLY_SHOWN} or {*arguments} & {"--help", "-h"}:
+        return DONE
+    return _say("its output was not read to the end, so nobody has seen the verdict.", INCOMPLETE)
 
 
 def _say(message: str, code: int) -> int:
     """One line on stderr, without the control codes that a message of others may hold."""
-    shown = "".join(letter if letter.isprintable() else " " for letter in message)
+    told = addressed(concealed(message, known_secrets({})))  # a last guard: whoever raised it may quote one
+    shown = "".join(letter if letter.isprintable() else " " for letter in told)
     sys.stderr.write(f"error: {' '.join(shown.split())}\n")
     return code

@@ -82,7 +82,8 @@ Folder = Annotated[str, typer.Option(
 
 @takes(
     "offline", "judge_model", "embed_model", "judge_temperature", "judging", "votes", "guidelines",
-    "contacts", "ng_words", "cache", "budget", "calls", "timeout", "seed", "max_failed", "dry_run",
+    "contacts", "ng_words", "cache", "budget", "prices", "jpy_per_usd",
+    "calls", "timeout", "seed", "max_failed", "dry_run",
     "json_output",
 )  # fmt: skip
 def command(  # noqa: PLR0917 - one for each option
@@ -151,11 +152,14 @@ def _probe(wish: "ProbeWish", settings: "Settings", folder: Path) -> int:
 
 def _perform(work: "Calibrating") -> int:
     from simulator.errors import InputError, RehearsalError
+    from simulator.spending import check_prices
 
     sitting = work.sitting()
     estimate = work.forecast(sitting)
     if work.settings.dry_run:
         return show_forecast(estimate, as_json=work.settings.json_output)
+    if estimate.calls:
+        check_prices(work.settings, [("judge", work.stage.models()["judge"])])
     _announce(work, estimate)
     try:
         with progress_on_stderr(len(work.rows)) as progress, contextlib.redirect_stdout(sys.stderr):
@@ -256,11 +260,9 @@ def show_forecast(estimate: "Spending", *, as_json: bool) -> int:
 
 def total(estimate: "Spending") -> str:
     """`36 model calls, about 31,000 tokens, 0.12 USD`."""
-    from simulator.commands.announce import counted
+    from simulator.commands.announce import total as of_all
 
-    used = estimate.tokens_in + estimate.tokens_out
-    cost = "price unknown" if estimate.cost_usd is None else f"{estimate.cost_usd:.2f} USD"
-    return f"{counted(estimate.calls, 'model call')}, about {used:,} tokens, {cost}"
+    return of_all({"judge": estimate})
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ from simulator.making import files, proposing
 from simulator.making.kinds import KINDS, WHYS, WORDINGS, Made, Rejected
 from simulator.making.logs import FROM_LOGS
 from simulator.prompts import read_toml, render
+from simulator.redaction.patterns import mask
 from simulator.types import Case, Language
 
 if TYPE_CHECKING:
@@ -156,7 +157,10 @@ def _of_logs(work: "Making", outcome: Outcome, words: "_Words") -> list[str]:
     if work.logs is None:
         return []
     mark = "、" if outcome.language == "ja" else ", "
-    told = mark.join(f"{kind} {count}" for kind, count in sorted(work.logs.counts.items()))
+    told = mark.join(
+        f"{mask(kind, outcome.language).strip('[]')} {count}"
+        for kind, count in sorted(work.logs.counts.items())
+    )
     lines = [words("text", "redacted", counts=told) if told else words("text", "redacted_none")]
     if work.by_rule:
         lines.append(words("text", "logs_by_rule"))

@@ -66,7 +66,8 @@ To = Annotated[str | None, typer.Option(
 
 
 @takes(
-    "offline", "user_model", "judge_model", "cache", "budget", "calls", "timeout", "seed", "max_failed",
+    "offline", "user_model", "judge_model", "cache", "budget", "prices", "jpy_per_usd",
+    "calls", "timeout", "seed", "max_failed",
     "dry_run", "sheet", "worksheet", "json_output",
 )  # fmt: skip
 def make(  # noqa: PLR0917 - one for each option
@@ -94,6 +95,7 @@ def make(  # noqa: PLR0917 - one for each option
     command pays for nothing twice.
     """
     from simulator.making.making import Making, MakingWish
+    from simulator.spending import check_prices
 
     settings = load({**flags, "to": [to] if to else None})
     path = Path(out)
@@ -106,6 +108,8 @@ def make(  # noqa: PLR0917 - one for each option
         from simulator.commands.calibrate import show_forecast
 
         return show_forecast(work.forecast(), as_json=settings.json_output)
+    if not work.by_rule:
+        check_prices(settings, work.models.items())
     return _perform(work, path, personas_out)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from simulator.commands.options import takes
+from simulator.commands.reading import may_stop_reading
 from simulator.settings import load
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ Html = Annotated[str | None, typer.Option(
 
 
 @takes(
-    "offline", "judge_model", "judge_temperature", "guidelines", "cache", "budget", "calls", "timeout",
+    "offline", "judge_model", "judge_temperature", "guidelines", "cache", "budget", "prices", "jpy_per_usd",
+    "calls", "timeout",
     "seed", "max_failed", "dry_run", "runs", "json_output",
 )  # fmt: skip
 def command(
@@ -58,6 +60,7 @@ def command(
     Verdicts are kept beside the later run (pairwise.jsonl): repeated, it pays for nothing twice.
     """
     from simulator.pairwise.comparing import Comparing
+    from simulator.spending import check_prices
 
     settings = load(flags)
     work = Comparing(compared, settings, anchor=anchor)
@@ -65,13 +68,15 @@ def command(
         from simulator.commands.calibrate import show_forecast
 
         return show_forecast(work.forecast(), as_json=settings.json_output)
+    check_prices(settings, [("judge", work.model)])
     _announce(work)
     outcomes = _judged(work)
     if outcomes is None:
         return INCOMPLETE
     found = work.figures(outcomes)
     shown = _shown(work, found, outcomes)
-    _print(work, shown)
+    with may_stop_reading():
+        _print(work, shown)
     if markdown:
         from simulator.pairwise.markdown import markdown as as_markdown
 

@@ -55,6 +55,8 @@ OPTIONS = (
     "judge_temperature",
     "cache",
     "budget",
+    "prices",
+    "jpy_per_usd",
     "concurrency",
     "calls",
     "timeout",
@@ -134,7 +136,7 @@ def _examine(
     from simulator.endpoints import endpoints
     from simulator.examination.examining import Examiner
     from simulator.examination.kept import examined_of, still_open
-    from simulator.spending import Ledger
+    from simulator.spending import Ledger, check_prices
     from simulator.stage import Stage
 
     results = file.results()
@@ -142,17 +144,19 @@ def _examine(
     wanted = still_open(chosen, known)
     if not wanted:
         return DONE
-    ledger = Ledger(results.spending, settings.budget)
+    ledger = Ledger.of(settings, results)
     with contextlib.redirect_stdout(sys.stderr):
         stage = Stage(settings, endpoints(settings), results.personas, ledger)
         stage.check_adapter([target.talk for target in wanted])
     examiner = Examiner(stage, questions)
     if settings.dry_run:
-        from simulator.commands.announce import show_forecast
+        from simulator.commands.announce import show_totals
         from simulator.examination.estimate import estimate
 
-        show_forecast(estimate(stage, examiner, wanted), as_json=settings.json_output)
+        show_totals(estimate(stage, examiner, wanted), as_json=settings.json_output)
         return DONE
+    roles = ("user", "judge", *(("demo",) if settings.adapter == "demo" else ()))
+    check_prices(settings, [(role, stage.models()[role]) for role in roles])
     ledger.record = file.called
     name = file.path.parent.name
     _say(f"Examining {len(wanted)} answers of {name}, bot: {settings.adapter}, by: {examiner.name}.")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from simulator.commands.options import takes
+from simulator.commands.reading import may_stop_reading
 from simulator.settings import load
 
 if TYPE_CHECKING:
@@ -46,24 +47,41 @@ def command(
 ) -> int:
     """Say whether the bot got better from run A to run B, and what broke; exit code 1 on a regression.
 
-    The same cases and customers are paired. A regression is a score, or another judge, that fell beyond its
-    interval (corrected for all judges), or a red turn in a case tagged must-not-break (壊さない, 必須) that
-    was green in A. Too little data is said, and is no regression. If the deciding judge used another
-    rubric, scores are not held against each other: grade A again; must-not-break still counts.
+    The same cases and customers are paired. A regression is a score, or another judge (corrected for how
+    many they are), that fell beyond its interval, or a red turn in a case tagged must-not-break (壊さない,
+    必須) that was green in A. Too little data is said, and is no regression. If the deciding judge used
+    another rubric, scores are not held against each other: grade A again; must-not-break still counts.
     """
     from simulator.commands.publish import held_against
     from simulator.store import find_run
 
     given = load(flags)
     paths = [find_run(name, Path(given.runs)) for name in (before, after)]
+    _check_apart(paths, given.runs)
     earlier, later = held_against(*paths)
     changes = _compared(earlier, later, _third(free, paths, Path(given.runs), (earlier, later)))
     page = _page(earlier, later, changes, paths[1])
     telling = _telling(changes, later)
     if markdown:
         _write(Path(markdown), telling)
-    _show(telling, page, as_json=given.json_output)
+    where = f" and on the page {page}" if page else ""
+    with may_stop_reading(f"Not read to the end: the verdict is in the exit code{where}.\n"):
+        _show(telling, page, as_json=given.json_output)
     return REGRESSION if changes.regression else DONE
+
+
+def _check_apart(paths: list[Path], runs: str) -> None:
+    """Refuses to hold a run against itself, and names the one before it."""
+    from simulator.errors import InputError
+    from simulator.store import run_ids
+
+    one, other = (path.resolve().parent for path in paths)
+    if one != other:
+        return
+    older = [name for name in run_ids(Path(runs)) if name < one.name]
+    how = f"for the run before it: python run.py diff {older[-1]} {one.name}" if older else "name two runs"
+    msg = f"A and B are the same run, {one.name}; {how}. All runs: python run.py history."
+    raise InputError(msg)
 
 
 def _compared(earlier: "Painted", later: "Painted", third: Path | None) -> "Changes":
@@ -83,14 +101,13 @@ def _compared(earlier: "Painted", later: "Painted", third: Path | None) -> "Chan
 def _third(name: str | None, paths: list[Path], runs: Path, sides: "tuple[Painted, Painted]") -> Path | None:
     """The run to be shown beside: the one that was named, or the companion that lies in the folder."""
     from simulator.changes.companions import companion
-    from simulator.changes.past import read_heads
+    from simulator.changes.past import read_questions, with_questions
     from simulator.store import NAME, find_run
 
     if name is not None:
         return find_run(name, runs)
     folder = paths[1].parent.parent
-    earlier, later = (side.results.run for side in sides)
-    found = companion(earlier, later, read_heads(folder))
+    found = companion(sides[0].results.run, read_questions(paths[1]), with_questions(folder))
     return folder / found.id / NAME if found else None
 
 

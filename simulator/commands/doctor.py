@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import json
 import os
-import re
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from simulator.commands.options import takes_settings
 from simulator.errors import MalformedReply, ModelFailure, RagFailure, RehearsalError
+from simulator.hidden import addressed, without_secrets
 from simulator.settings import Settings, load
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 Check = Callable[[], Awaitable[str]]
 TO_MEND = 2
-_SECRET = re.compile(r"key|token|secret|password|auth|header", re.IGNORECASE)
 _FORMATS = {"schema": "strict JSON", "json": "JSON", "text": "JSON in plain text"}
 
 
@@ -105,7 +104,7 @@ class Report:
 def _in_force(settings: Settings) -> dict[str, str]:
     """The settings in force; secrets are never among them, only whether a key is set."""
     shown = {
-        name: _shown(value, masked=name == "set")
+        name: addressed(_shown(without_secrets(value) if name == "set" else value))
         for name, value in settings.model_dump(mode="json").items()
         if value is not None and value is not False and value not in ([], {})
     }
@@ -115,10 +114,9 @@ def _in_force(settings: Settings) -> dict[str, str]:
     return shown | {"keys": ", ".join(f"{name}=***" for name in keys) or "none in the environment"}
 
 
-def _shown(value: Any, *, masked: bool = False) -> str:
+def _shown(value: Any) -> str:
     if isinstance(value, dict):
-        pairs = {k: "***" if masked and _SECRET.search(k) else _shown(v) for k, v in value.items()}
-        return ", ".join(f"{k}={v}" for k, v in pairs.items())
+        return ", ".join(f"{k}={_shown(v)}" for k, v in value.items())
     if isinstance(value, list):
         return ", ".join(map(str, value))
     return f"{value:g}" if isinstance(value, float) else str(value)
@@ -147,9 +145,12 @@ def _sheet_check(sheet: str, worksheet: str) -> Check:
 
 
 def _model_check(stage: "Stage", role: "Role") -> Check:
+    from simulator.sizes import embeds
+
     async def check() -> str:
         endpoint = stage.endpoints[role]
-        unused = {"demo": stage.settings.adapter != "demo", "embed": "cosine" not in stage.judges}
+        embedding = any(embeds(judge) for judge in stage.judges.values())
+        unused = {"demo": stage.settings.adapter != "demo", "embed": not embedding}
         if unused.get(role):
             return "not used"
         model = stage.model(role)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from simulator.commands.options import takes
+from simulator.commands.reading import may_stop_reading
 from simulator.settings import Settings, from_run, load
 
 if TYPE_CHECKING:
@@ -88,7 +89,8 @@ def command(  # noqa: PLR0917 - the run, and what the command line may add
         _ask_again(path, results, settings)
         results = counted(read_run(path))
     shown = _Shown(results, settings, top)
-    shown.show(path, as_json=given.json_output)
+    with may_stop_reading():
+        shown.show(path, as_json=given.json_output)
     if focus:
         shown.focus(focus, given.runs)
     if markdown:

@@ -28,8 +28,8 @@ Again = Annotated[
 # What belongs to today's grading; everything else stays as the run was held.
 OPTIONS = (
     "judges", "judging", "votes", "panel", "guidelines", "contacts", "ng_words", "tokenizer", "target",
-    "confidence", "offline", "judge_model", "embed_model", "judge_temperature", "cache", "budget", "calls",
-    "timeout",
+    "confidence", "offline", "judge_model", "embed_model", "judge_temperature", "cache",
+    "budget", "prices", "jpy_per_usd", "calls", "timeout",
     "to", "sheet", "worksheet", "new_sheet", "folder", "csv_encoding", "runs", "json_output",
 )  # fmt: skip
 
@@ -72,7 +72,7 @@ def _grade(file: "RunFile", settings: Settings, *, again: bool) -> str | None:
 
     results = file.results()
     turns, done = held_turns(results.conversations), [0]
-    ledger = Ledger(results.spending, settings.budget)
+    ledger = Ledger.of(settings, results)
     ledger.record = file.called
     connections = Connections(
         calls=settings.calls, timeout=settings.timeout, cache=ResponseCache(settings.cache)

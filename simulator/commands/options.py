@@ -17,6 +17,7 @@ NO_FLAG = frozenset({"red", "greeting"})
 PANELS = {
     "What to rehearse": (
         "persona", "cases", "limit", "language", "turns", "repeats", "adapter", "set", "seed",
+        "redact", "redact_patterns",
     ),
     "The customer": ("voice_opening", "typos", "script", "replay"),
     "Grading": (
@@ -25,13 +26,20 @@ PANELS = {
     ),
     "Models": (
         "offline", "user_model", "judge_model", "embed_model", "demo_model",
-        "user_temperature", "judge_temperature", "cache", "budget",
+        "user_temperature", "judge_temperature", "cache", "budget", "prices", "jpy_per_usd",
     ),
-    "Running": ("concurrency", "calls", "timeout", "runs", "resume", "dry_run"),
+    "Running": (
+        "concurrency", "calls", "rpm", "tpm", "timeout", "runs", "resume", "dry_run", "shard",
+        "engine", "scheduler", "workers",
+    ),
+    "Load": ("customers", "arrival", "think"),
     "Output": ("to", "sheet", "worksheet", "new_sheet", "folder", "csv_encoding", "json_output"),
 }  # fmt: skip
+# Read by Settings from text, whatever they are there.
+_AS_TEXT = frozenset({"budget", "prices", "confidence"})
 _METAVARS = {
     "set": "KEY=VALUE",
+    "redact_patterns": "REGEX",
     "cases": "FILE",
     "guidelines": "FILE",
     "contacts": "FILE",
@@ -51,10 +59,16 @@ _METAVARS = {
     "confidence": "SHARE",
     "customer_faults": "HOW",
     "knowledge": "PATH",
-    "budget": "USD",
+    "budget": "AMOUNT",
+    "prices": "FILE",
+    "jpy_per_usd": "YEN",
     "typos": "SHARE",
     "script": "FILE",
     "replay": "RUN",
+    "shard": "K/N",
+    "scheduler": "ADDRESS",
+    "arrival": "RATE",
+    "think": "SECONDS",
     "timeout": "SECONDS",
     "user_model": "MODEL",
     "judge_model": "MODEL",
@@ -112,6 +126,8 @@ def takes(*names: str) -> Callable[[Command], Callable[..., int]]:
 def _parameter(name: str, panel: str | None) -> inspect.Parameter:
     field = Settings.model_fields[name]
     plain, shown = _plain_type(field.annotation), _shown_default(name, field)
+    if name in _AS_TEXT:
+        plain = str | None
     option = typer.Option(
         flag(name), help=f"{field.description}{shown}", rich_help_panel=panel, show_default=False,
         metavar=_metavar(name, field),

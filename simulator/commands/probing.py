@@ -19,9 +19,11 @@ def perform(work: "Probing") -> int:
     """Grades all probes, shows and keeps what came of it; gives the exit code."""
     from simulator.commands.calibrate import show_forecast
     from simulator.errors import InputError, RehearsalError
+    from simulator.spending import check_prices
 
     if work.settings.dry_run:
         return show_forecast(work.forecast(), as_json=work.settings.json_output)
+    check_prices(work.settings, [("judge", work.stage.models()["judge"])])
     _announce(work)
     try:
         bias = _graded(work)

@@ -15,6 +15,9 @@ from simulator.analysis.summary_json import as_json
 from simulator.changes.replays import replay_of
 from simulator.commands.sinks import Painting, paint, write_atomically
 from simulator.errors import InputError, RehearsalError
+from simulator.load.figures import as_json as load_json
+from simulator.load.figures import load_of
+from simulator.masking import masks_of
 from simulator.outcome import figures_of, gate_of
 from simulator.reports.standing import Standings, standings
 from simulator.reports.told import Told
@@ -65,6 +68,8 @@ def _show(path: Path, settings: Settings) -> Gate:
     language = report_language(results)
     known = standings(results, summary, language)
     shown = _with_standings(as_json(summary, gate, str(path)), known, results)
+    if load := load_of(results, summary):
+        shown["load"] = load_json(load)
     mends = improvements_for(results, summary, settings, language)
     from simulator.reports.html import render  # jinja2: only when there is something to paint
 
@@ -133,6 +138,7 @@ def _with_standings(shown: dict[str, Any], known: Standings, results: Results) -
         standing = known.judges.get(name)
         judge["calibration"] = standing.calibration if standing else None
         judge["warnings"] = list(standing.warnings) if standing else []
+    shown["redacted"] = masks_of(results)
     shown["drift"] = results.notes.get("drift")
     shown["replay_of"] = replay_of(results.run)
     shown["answerability"] = answerability(results).as_json()

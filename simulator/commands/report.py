@@ -30,10 +30,12 @@ SHOWING = ("to", "sheet", "worksheet", "new_sheet", "folder", "csv_encoding", "c
 def command(flags: dict[str, Any], run: Run = "latest", later: Later = None) -> int:
     """Paint a run again: report.html, the summary, and what else is asked for.
 
-    Two runs give one page, side-by-side.html in the folder of the later one.
+    Two runs give one page, side-by-side.html in the folder of the later one. --target and --confidence
+    decide anew about a run; --confidence off takes the certainty away that it was asked for.
     """
     from simulator.commands.publish import publish, publish_pair
     from simulator.commands.sinks import check_sinks
+    from simulator.outcome import check_certainty
     from simulator.store import find_run, read_run
 
     shown = load(flags)
@@ -45,4 +47,10 @@ def command(flags: dict[str, Any], run: Run = "latest", later: Later = None) -> 
             changes[name] = getattr(shown, name)
     if later is not None:
         return publish_pair(path, find_run(later, Path(shown.runs)))
-    return publish(path, from_run(read_run(path).run.settings, **changes))
+    settings = from_run(read_run(path).run.settings, **changes)
+    if flags["confidence"] is not None:
+        check_certainty(settings)
+        # With `off` the run is judged by its figures, also where it had to be certain to stop.
+        held_to = settings.sequential and settings.confidence is not None
+        settings = settings.model_copy(update={"sequential": held_to})
+    return publish(path, settings)

@@ -4,20 +4,25 @@ import asyncio
 import contextlib
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from simulator.commands.options import takes_settings
 from simulator.errors import InputError
+from simulator.hidden import restored
 from simulator.settings import NOT_OF_THE_RUN, Settings, from_run, load
 from simulator.types import Conversation, Ended, Run
 
 if TYPE_CHECKING:
     from simulator.calibration.drift import Frozen
+    from simulator.experiment import Sit
     from simulator.stage import Stage
     from simulator.store import RunFile
 
 INCOMPLETE = 3
+# Painting a run that has been held, once its plan and its models have been let go; gives the exit code.
+Painting = Callable[[], int]
 
 
 @takes_settings
@@ -26,20 +31,23 @@ def command(flags: dict[str, Any]) -> int:
 
     Without a key or an endpoint everything runs offline, with lexical stand-ins for the models.
     """
+    from simulator.commands.engine import check_engine
     from simulator.commands.sinks import check_sinks
 
     settings = load(flags)
+    check_engine(settings)
     check_sinks(settings)
-    if settings.resume is not None:
-        return _resume(settings)
-    return _start(settings)
+    done = _start(settings) if settings.resume is None else _resume(settings)
+    return done if isinstance(done, int) else done()
 
 
-def _start(settings: Settings) -> int:
+def _start(settings: Settings) -> "int | Painting":
     from simulator.commands.announce import check_folder
     from simulator.commands.check import frozen_answers
+    from simulator.commands.shards import check_shard, remember_place, say_empty, sharded
     from simulator.endpoints import endpoints  # the engine: --help does without it
     from simulator.experiment import create_run
+    from simulator.load.rush import check_load
     from simulator.outcome import check_gate
     from simulator.plan import read_plan
     from simulator.spending import Ledger
@@ -53,16 +61,25 @@ def _start(settings: Settings) -> int:
     if settings.knowledge:
         settings = settings.model_copy(update={"knowledge": _whole_path(settings.knowledge)})
     check_gate(settings)
-    plan, personas = read_plan(settings)
+    check_load(settings)
+    check_shard(settings)
+    whole, personas = read_plan(settings)
+    plan = sharded(whole, settings)
     with _aside():
-        stage = Stage(settings, endpoints(settings), personas, Ledger({}, settings.budget))
+        stage = Stage(settings, endpoints(settings), personas, Ledger.of(settings))
         stage.check_adapter(plan)
-        stage.check_scripts(plan)
+        stage.check_scripts(whole)
         frozen = frozen_answers(settings, stage)
     if settings.dry_run:
         return _dry_run(settings, stage, plan, frozen)
     check_folder(Path(settings.runs))
-    return _perform(settings, stage, plan, lambda: create_run(settings, stage, plan, personas), frozen)
+
+    def created() -> "RunFile":
+        return remember_place(create_run(settings, stage, plan, personas), whole, settings)
+
+    if not plan:
+        return say_empty(created(), settings)
+    return _perform(settings, stage, plan, created, frozen)
 
 
 def _whole_path(knowledge: str) -> str:
@@ -74,39 +91,53 @@ def _whole_path(knowledge: str) -> str:
     return str(path.resolve())
 
 
-def _resume(settings: Settings) -> int:
+def _resume(settings: Settings) -> "int | Painting":
     """Finishes a run with the options it was started with; a finished one is only shown again."""
     from simulator.commands.publish import publish
-    from simulator.store import RunFile, find_run, read_run
+    from simulator.commands.shards import without_gate
+    from simulator.store import RunFile, find_run
 
     path = find_run(str(settings.resume), Path(settings.runs))
-    run = read_run(path).run
+    run = _planned_run(path)
     stored = _as_started(run, settings)
     if run.status == "finished":
-        return publish(path, stored)
+        return publish(path, without_gate(stored))
     # Held before anything is made, paid or said: another process may be at it.
     with contextlib.closing(RunFile.reopen(path)) as file:
         return _go_on(stored, file)
 
 
+def _planned_run(path: Path) -> Run:
+    from simulator.commands.shards import check_is_planned
+    from simulator.store import read_run
+
+    results = read_run(path)
+    check_is_planned(results)
+    return results.run
+
+
 def _as_started(run: Run, settings: Settings) -> Settings:
-    """The run's own options and models; how to show it, and a new budget, are today's."""
+    """The run's own options and models; how to show it, a new budget and further prices are today's."""
     from simulator.endpoints import LEXICAL
 
     now = {name: getattr(settings, name) for name in NOT_OF_THE_RUN}
     models = {f"{role}_model": model or LEXICAL for role, model in run.models.items()}
-    budget = {"budget": settings.budget} if settings.budget else {}
-    return from_run({**run.settings, **models, **budget}, **now)
+    stored: Any = run.settings.get("prices") or {}
+    money: dict[str, Any] = {"prices": {**stored, **settings.prices}}
+    if settings.budget:
+        money["budget"] = settings.budget
+    adapter = {"set": restored(from_run(run.settings).set, settings.set)}
+    return from_run({**run.settings, **models, **money, **adapter}, **now)
 
 
-def _go_on(settings: Settings, file: "RunFile") -> int:
+def _go_on(settings: Settings, file: "RunFile") -> "int | Painting":
     from simulator.commands.check import frozen_answers
     from simulator.endpoints import endpoints
     from simulator.spending import Ledger
     from simulator.stage import Stage
 
-    results = file.results()
-    ledger = Ledger(results.spending, settings.budget)
+    results = file.results().model_copy(update={"scores": ()})  # of a large run, the larger part
+    ledger = Ledger.of(settings, results)
     with _aside():
         stage = Stage(settings, endpoints(settings), results.personas, ledger)
         frozen = frozen_answers(settings, stage, results.notes)
@@ -126,13 +157,15 @@ def _perform(
     plan: tuple[Conversation, ...],
     open_file: Callable[[], "RunFile"],
     frozen: Sequence["Frozen"],
-) -> int:
+) -> "int | Painting":
     from simulator.commands.announce import announce
     from simulator.commands.check import announce_check, checking
+    from simulator.commands.engine import engine_of
     from simulator.commands.progress import progress_on_stderr
     from simulator.commands.publish import publish, say_stopped
-    from simulator.experiment import perform
+    from simulator.commands.shards import without_gate
 
+    perform = engine_of(settings)
     opened: list[RunFile] = []
 
     def opening() -> "RunFile":
@@ -144,13 +177,22 @@ def _perform(
     first = checking(stage, frozen)
     try:
         with progress_on_stderr(plan, stage) as progress, _aside():
-            path, stopped = asyncio.run(perform(stage, plan, opening, progress, first))
+            path, stopped = asyncio.run(perform(stage, plan, opening, progress, first, _sitting(settings)))
     except KeyboardInterrupt:  # Ctrl-C for the second time
         if not opened:
             raise
         say_stopped(opened[0].path, "interrupted")
         return INCOMPLETE
-    return publish(path, settings, stopped)
+    return partial(publish, path, without_gate(settings), stopped)
+
+
+def _sitting(settings: Settings) -> "Sit | None":
+    """How the conversations are held: as usual, or in a rush."""
+    if settings.customers is None:
+        return None
+    from simulator.load.rush import Rush
+
+    return Rush
 
 
 def _dry_run(
@@ -161,7 +203,8 @@ def _dry_run(
     from simulator.forecast import forecast
 
     announce_check(frozen)
-    show_forecast(forecast(stage, _to_be_held(plan)), as_json=settings.json_output)
+    found = forecast(stage, _to_be_held(plan), Path(settings.runs))
+    show_forecast(found, as_json=settings.json_output)
     return 0
 
 

@@ -4,12 +4,13 @@ import contextlib
 import inspect
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from simulator.errors import InputError, RunFileError, UnknownName
+from simulator.files.beside import beside
 from simulator.reports.told import Told
 from simulator.settings import Settings
 
@@ -46,17 +47,21 @@ def check_sinks(settings: Settings) -> None:
             _function(name)
 
 
-def write_atomically(path: Path, content: str | bytes) -> None:
-    """The whole file or the old one: written beside it, then renamed; readable by its owner only."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    data = content.encode("utf-8") if isinstance(content, str) else content
+def write_atomically(path: Path, content: str | bytes | Iterable[str]) -> None:
+    """The whole file or the old one: written beside it, then renamed; readable by its owner only.
+
+    Content that comes in pieces is never held whole.
+    """
+    new = beside(path)
+    pieces = [content] if isinstance(content, str | bytes) else content
     try:
-        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            file.write(data)
-        beside.replace(path)
+        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            for piece in pieces:
+                file.write(piece.encode("utf-8") if isinstance(piece, str) else piece)
+        new.replace(path)
     except OSError as error:
         with contextlib.suppress(OSError):
-            beside.unlink(missing_ok=True)
+            new.unlink(missing_ok=True)
         msg = f"{path}: cannot be written ({error.strerror}). The run is safe: paint it again with `report`."
         raise RunFileError(msg) from None
 
@@ -104,10 +109,11 @@ def _check_sheet(settings: Settings) -> None:
 
 
 def _json(painting: Painting) -> str:
-    from simulator.reports.turn_rows import turn_rows
+    from simulator.reports.json_file import json_lines
 
-    whole = {"schema": JSON_SCHEMA, **painting.shown, "rows": list(turn_rows(painting.told))}
-    return _file(painting, "report.json", json.dumps(whole, ensure_ascii=False, indent=2) + "\n")
+    return _file(
+        painting, "report.json", json_lines({"schema": JSON_SCHEMA, **painting.shown}, painting.told)
+    )
 
 
 def _csv(painting: Painting) -> str:
@@ -128,7 +134,7 @@ def _markdown(painting: Painting) -> str:
     return _file(painting, "report.md", markdown(painting.told))
 
 
-def _file(painting: Painting, name: str, content: str | bytes) -> str:
+def _file(painting: Painting, name: str, content: str | bytes | Iterable[str]) -> str:
     path = painting.folder / name
     write_atomically(path, content)
     return str(path)

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from simulator.examination.crossing import FollowUp, Target
 from simulator.examination.examining import Examiner
 from simulator.forecast import ANSWER, PASSAGE, PASSAGES, tokens
-from simulator.spending import cost_usd
+from simulator.spending import Prices
 from simulator.stage import Stage
-from simulator.types import Language, Role, Spending, Usage
+from simulator.types import Language, Role, Spending
 
 # Tokens of a filled-in form: the questions of an examiner, the verdict of a comparer.
 QUESTION, VERDICT = 90, 220
@@ -52,5 +52,5 @@ def _size(messages: list[dict[str, str]]) -> int:
 
 def _spending(stage: Stage, role: Role, calls: int, tokens_in: int, tokens_out: int) -> Spending:
     endpoint = stage.endpoints[role]
-    usage = Usage(model=endpoint.model if endpoint else "", tokens_in=tokens_in, tokens_out=tokens_out)
-    return Spending(calls=calls, tokens_in=tokens_in, tokens_out=tokens_out, cost_usd=cost_usd(usage))
+    model = endpoint.model if endpoint else ""
+    return Prices.of(stage.settings).spending(model, calls, tokens_in, tokens_out)

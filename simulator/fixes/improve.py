@@ -7,6 +7,7 @@ from simulator.analysis.figures import RedTurn, Summary
 from simulator.analysis.red import RANK, worst
 from simulator.analysis.summary import excerpt
 from simulator.blame.cause import Blame
+from simulator.compact import compact
 from simulator.fixes.articles import Library
 from simulator.fixes.fix import Example, Fix, Improvements
 from simulator.fixes.gains import Gains
@@ -47,7 +48,7 @@ def improvements(
         language=spoken,
         score=summary.score,
         goal=gains.goal,
-        fixes=tuple(fix.model_copy(update={"rank": rank}) for rank, fix in enumerate(ranked, 1)),
+        fixes=tuple(compact(fix, rank=rank) for rank, fix in enumerate(ranked, 1)),
         customer=tuple(fix for fix in found if fix.cause == "customer"),
         blames=tuple(blames),
     )
@@ -106,7 +107,7 @@ class _Maker:
     def _example(self, each: Blamed) -> Example:
         red = each.red
         references = self._references.get(red.conversation, _nothing)(red.turn)
-        return Example(
+        example = Example(
             conversation=red.conversation,
             turn=red.turn,
             persona=red.persona,
@@ -118,6 +119,7 @@ class _Maker:
             evidence=excerpt(each.blame.evidence),
             reference=excerpt(references[0]) if references else "",
         )
+        return compact(example)
 
 
 def _nothing(_: int) -> tuple[str, ...]:

@@ -10,10 +10,12 @@ from typing import Literal
 from simulator.analysis.figures import RedTurn
 from simulator.blame.cause import Blame, Cause
 
-PlaceKind = Literal["article", "cutting", "prompt", "pair", "case", "bot", "simulator"]
+PlaceKind = Literal["article", "cutting", "dialogue", "prompt", "pair", "case", "bot", "simulator"]
 
 # Mended by a line of the prompt, unless one article alone brings it about.
-OF_THE_PROMPT: frozenset[Cause] = frozenset({"invented", "tone", "should_refuse", "should_answer"})
+OF_THE_PROMPT: frozenset[Cause] = frozenset({
+    "invented", "ignored", "tone", "should_refuse", "should_answer",
+})  # fmt: skip
 # The line of the prompt for those who have to be passed on to a person.
 HANDOVER = "handover"
 OF_A_HANDOVER: frozenset[Cause] = frozenset({"should_refuse", "misunderstood"})
@@ -22,6 +24,8 @@ COVERED: tuple[frozenset[Cause], ...] = (
     frozenset({"retrieval", "spelling", "misunderstood"}),
     frozenset({"ignored", "invented", "should_answer"}),
 )
+# Causes by which an article was not found; where its question alone finds it, the search lost the thread.
+OF_THE_SEARCH: frozenset[Cause] = COVERED[0]
 # Where a turn of this cause is mended when nobody knows the article.
 _WITHOUT_ARTICLE: Mapping[Cause, PlaceKind] = {
     "knowledge": "case",
@@ -72,10 +76,12 @@ class Group:
 
 def groups(blamed: Sequence[Blamed]) -> list[Group]:
     """The turns by what mends them, in the order of each group's gravest turn."""
-    alone = _single_articles(blamed)
+    alone, missed = _single_articles(blamed), _missed_at_once(blamed)
     found: dict[tuple[Cause, Place], list[Blamed]] = {}
     for each in blamed:
-        found.setdefault((each.blame.cause, _place(each, alone)), []).append(each)
+        place = Place("dialogue") if _lost_the_thread(each, missed) else _place(each, alone)
+        cause: Cause = "retrieval" if place.kind == "dialogue" else each.blame.cause
+        found.setdefault((cause, place), []).append(each)
     return _merged([Group(cause, place, tuple(members)) for (cause, place), members in found.items()])
 
 
@@ -86,6 +92,21 @@ def _single_articles(blamed: Iterable[Blamed]) -> dict[Cause, str]:
         if each.blame.cause in OF_THE_PROMPT and not _is_handover(each):
             articles.setdefault(each.blame.cause, set()).add(each.article)
     return {cause: next(iter(found)) for cause, found in articles.items() if len(found) == 1}
+
+
+def _missed_at_once(blamed: Iterable[Blamed]) -> set[tuple[str, str]]:
+    """Case and article of each first question whose article was not found."""
+    return {
+        (each.red.case, each.article)
+        for each in blamed
+        if each.red.turn == 1 and each.blame.cause in OF_THE_SEARCH
+    }
+
+
+def _lost_the_thread(each: Blamed, missed: set[tuple[str, str]]) -> bool:
+    """Whether a follow-up was searched for by its own words, though the question itself finds the article."""
+    of_the_search = each.blame.cause in OF_THE_SEARCH and not (each.blame.pair or each.blame.cut)
+    return each.red.turn > 1 and of_the_search and (each.red.case, each.article) not in missed
 
 
 def _place(each: Blamed, alone: Mapping[Cause, str]) -> Place:

@@ -13,6 +13,7 @@ WORDS = Texts(Path(__file__).with_name("words.toml"))
 # Characters of a question and of an id in a sentence; English takes twice as many to say the same.
 _QUESTION: dict[Language, int] = {"ja": 40, "en": 80}
 _NAME = 60
+_INNER = str.maketrans("「」“”", "『』‘’")
 # Failures of the bot, and a line of the prompt, that have a sentence of their own.
 _OWN_WORDS = frozenset({"timeout", "empty", HANDOVER})
 
@@ -42,7 +43,7 @@ def title(group: Group, language: Language) -> str:
 def what(group: Group, library: Library, language: Language) -> str:
     """What to do, in one sentence."""
     asked = min(group.members, key=lambda each: each.red.turn)  # later turns repeat it, or complain
-    known = {"question": excerpt(asked.red.question, _QUESTION[language])}
+    known = {"question": _quotable(excerpt(asked.red.question, _QUESTION[language]))}
     if group.place.kind == "article":
         known["article"] = _article(group.place.name, library, language)
     if pair := next((each.blame.pair for each in group.members if each.blame.pair), None):
@@ -51,6 +52,11 @@ def what(group: Group, library: Library, language: Language) -> str:
         return WORDS(language, "what_knowledge_missing", id=excerpt(group.place.name, _NAME), **known)
     said = WORDS(language, _key(group), **known)
     return said[0].upper() + said[1:]
+
+
+def _quotable(text: str) -> str:
+    """With other marks for quotations of its own: it stands within quotation marks."""
+    return text.translate(_INNER)
 
 
 def _key(group: Group) -> str:

@@ -23,8 +23,8 @@ from simulator.making.plan import Plan, Task
 from simulator.making.writing import Writer
 from simulator.models import Models
 from simulator.settings import Settings
-from simulator.spending import Ledger, cost_usd
-from simulator.types import Language, Role, Spending, Usage
+from simulator.spending import Ledger, Prices, together
+from simulator.types import Language, Role, Spending
 
 # How often what was rejected or failed is made up for with further tasks.
 ROUNDS = 3
@@ -51,7 +51,7 @@ class Making:
         """Reads the articles and the logs; connects to nothing yet."""
         self.wish, self.settings = wish, settings
         self.prompts = Prompts()
-        self.ledger = Ledger({}, settings.budget)
+        self.ledger = Ledger.of(settings)
         known = endpoints(settings)
         roles: tuple[Role, ...] = ("user", "judge")
         self.endpoints = {role: known[role] for role in roles}
@@ -86,7 +86,7 @@ class Making:
             totals["judge", "calls"] += 1
             totals["judge", "in"] += size
             totals["judge", "out"] += tokens(_letters(language))
-        return _together(totals, self.models)
+        return _together(totals, self.models, self.ledger.prices)
 
     async def make(self, progress: Callable[[int, int], None] = lambda *_: None) -> Made:
         """All questions from the articles, in rounds until there are enough.
@@ -197,16 +197,11 @@ def _letters(language: Language) -> str:
     return ("あ" if language == "ja" else "a") * ANSWER[language]
 
 
-def _together(totals: Counter[tuple[str, str]], models: dict[str, str]) -> Spending:
-    costs = [
-        cost_usd(Usage(model=model, tokens_in=totals[role, "in"], tokens_out=totals[role, "out"]))
-        for role, model in models.items()
-        if totals[role, "calls"]
-    ]
-    known = [cost for cost in costs if cost is not None]
-    return Spending(
-        calls=sum(totals[role, "calls"] for role in models),
-        tokens_in=sum(totals[role, "in"] for role in models),
-        tokens_out=sum(totals[role, "out"] for role in models),
-        cost_usd=None if len(known) < len(costs) else sum(known),
+def _together(totals: Counter[tuple[str, str]], models: dict[str, str], prices: Prices) -> Spending:
+    return together(
+        [
+            prices.spending(model, totals[role, "calls"], totals[role, "in"], totals[role, "out"])
+            for role, model in models.items()
+            if totals[role, "calls"]
+        ]
     )

@@ -23,9 +23,9 @@ from simulator.pairwise.prompt import PairPrompt
 from simulator.pairwise.sitting import judged
 from simulator.pairwise.stand_in import StandInJudging
 from simulator.settings import Settings
-from simulator.spending import Ledger, cost_usd
+from simulator.spending import Ledger
 from simulator.store import find_run, read_run
-from simulator.types import Language, Results, Spending, Usage
+from simulator.types import Language, Results, Spending
 
 # Runs are shown as A, B, C ...
 MOST = 10
@@ -62,7 +62,7 @@ class Comparing:
             raise InputError(_nothing(self.matches))
         guidelines = Path(settings.guidelines or find.JUDGES / "_guidelines.toml")
         self.prompt = PairPrompt(find.JUDGES / "_pairwise.toml", guidelines)
-        self.ledger = Ledger({}, settings.budget)
+        self.ledger = Ledger.of(settings)
         self._connections = Connections(
             calls=settings.calls, timeout=settings.timeout, cache=ResponseCache(settings.cache)
         )
@@ -105,10 +105,7 @@ class Comparing:
             return Spending()
         asked = [messages for p in self.pairs if by_rule(p) is None for messages in judge.open_calls(p)]
         tokens_in = sum(tokens(message["content"]) for messages in asked for message in messages)
-        usage = Usage(model=self.model, tokens_in=tokens_in, tokens_out=REPLY * len(asked))
-        return Spending(
-            calls=len(asked), tokens_in=usage.tokens_in, tokens_out=usage.tokens_out, cost_usd=cost_usd(usage)
-        )
+        return self.ledger.prices.spending(self.model, len(asked), tokens_in, REPLY * len(asked))
 
     async def judged(self, told: Callable[[Outcome], None]) -> list[Outcome]:
         """The outcome of every pair."""

@@ -26,6 +26,7 @@ class Kept:
         self._known[key] = read
         line = {"key": key, "rubric": self.rubric, **about, **read.model_dump(mode="json")}
         try:
+            self.path.touch(mode=0o600)
             with self.path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(line, ensure_ascii=False) + "\n")
         except OSError as error:

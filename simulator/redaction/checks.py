@@ -5,6 +5,8 @@ from string import ascii_uppercase
 
 Span = tuple[int, int]
 _FEWEST, _MANY = 3, 5
+# ZX81KP, as airlines and hotels give them
+_LOCATOR = re.compile(r"(?=[A-Z]*\d)[A-Z0-9]{5,8}")
 # taro_yamada, hiro_0423
 _USER_NAME = re.compile(r"[a-z]_[a-z0-9]")
 
@@ -47,9 +49,9 @@ def phone(match: re.Match[str]) -> Span | None:
 
 
 def code(match: re.Match[str]) -> Span | None:
-    """A number somebody is known by: three digits at least, or a user name with a joint in it."""
+    """A number somebody is known by: three digits at least, or capitals with a digit, or a user name."""
     told = match["v"]
-    enough = sum(map(str.isdigit, told)) >= _FEWEST
+    enough = sum(map(str.isdigit, told)) >= _FEWEST or _LOCATOR.fullmatch(told)
     return value(match) if enough or _USER_NAME.search(told) else None
 
 

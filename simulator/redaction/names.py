@@ -6,6 +6,7 @@ from pathlib import Path
 
 from simulator.prompts import read_toml
 from simulator.redaction.checks import Span, value
+from simulator.redaction.lists import List, listed
 
 _KANJI = "一-鿿㐀-䶿豈-﫿𠀀-𪛟々〆ヶ"
 _KANA = "ァ-ヺーｦ-ﾟ"
@@ -22,6 +23,13 @@ def words(key: str) -> frozenset[str]:
 
 
 @cache
+def _any(*keys: str, of: tuple[List, ...] = (), without: tuple[str, ...] = ()) -> frozenset[str]:
+    """The words of some lists of names.toml, and of the long lists, without those of others."""
+    found = frozenset[str]().union(*map(words, keys), *map(listed, of))
+    return found.difference(*map(words, without))
+
+
+@cache
 def _given_ends() -> frozenset[str]:
     return frozenset("".join(words("given_ends")))
 
@@ -29,6 +37,16 @@ def _given_ends() -> frozenset[str]:
 @cache
 def _katakana_surnames() -> frozenset[str]:
     return frozenset("".join(chr(ord(c) + 0x60) for c in name) for name in words("surnames_kana"))
+
+
+@cache
+def _kana_surnames() -> frozenset[str]:
+    return words("surnames_kana") | _katakana_surnames()
+
+
+@cache
+def _surnames() -> frozenset[str]:
+    return _any("surnames", of=("family_ja",)) | _kana_surnames()
 
 
 def with_title(match: re.Match[str]) -> Span | None:
@@ -74,7 +92,19 @@ def _surname_at(told: str) -> int | None:
             whole = length > 1 or place == 0
             if whole and rest[:length] in surnames and len(given) <= _LONGEST_GIVEN and _is_given(given):
                 return place
-    return None
+    return 0 if _is_rare_surname(told) else None
+
+
+def _is_rare_surname(told: str) -> bool:
+    """Whether a word is a surname of the long list, alone or before a given name of the long list."""
+    if told.replace(" ", "") in words("no_person"):
+        return False
+    family = _any(of=("family_ja", "family_ja_common"))
+    given = _any(of=("given_ja", "given_ja_common"))
+    return any(
+        told[:length] in family and (not told[length:].strip() or told[length:].strip() in given)
+        for length in (4, 3, 2)
+    )
 
 
 def _is_given(told: str) -> bool:
@@ -98,8 +128,9 @@ def _knows(told: str) -> bool:
     """Whether a word begins with a surname of the lists, in kanji or kana, or is two capitalised words."""
     if re.match(r"[A-Za-z]", told):
         return " " in told
-    kana = words("surnames_kana") | _katakana_surnames()
-    return _surname_at(told) == 0 or any(told.startswith(name) for name in kana)
+    kana = _kana_surnames()
+    foreign = "・" in told
+    return foreign or _surname_at(told) == 0 or any(told.startswith(name) for name in kana)
 
 
 def labelled_name(match: re.Match[str]) -> Span | None:
@@ -126,7 +157,9 @@ def full_name(match: re.Match[str]) -> Span | None:
     told = _ROLE.sub("", match["v"])
     span = match.start("v"), match.start("v") + len(told)
     if re.match(rf"[{_KANA}]", told):
-        return span if re.split("[ ・]", told)[0] in _katakana_surnames() else None
+        surname, *rest = re.split("[ ・]", told)
+        listed_both = surname in listed("family_kana") and bool(rest) and rest[0] in listed("given_kana")
+        return span if surname in _katakana_surnames() or listed_both else None
     for length in (3, 2, 1):
         surname, given = told[:length], told[length:]
         spaced = given.startswith(" ")
@@ -134,7 +167,21 @@ def full_name(match: re.Match[str]) -> Span | None:
             sure = surname not in words("doubtful") or spaced or given[-1:] in ("郎", "子", "美")
             if sure or (not given and _CALLED.match(match.string, span[1])):
                 return span
-    return None
+    return span if _is_listed_pair(told) else None
+
+
+def _is_listed_pair(told: str) -> bool:
+    """橘 薫, 鬼頭龍之介: a surname and a given name that the long lists both have."""
+    surname, space, given = told.partition(" ")
+    family = listed("family_ja")
+    if space:
+        given_ja = _any(of=("given_ja", "given_ja_common"))
+        families = _any("surnames", of=("family_ja", "family_ja_common"))
+        known = surname in families and given not in words("no_given")
+        return known and (given in given_ja or (len(given) > 1 and _is_given(given)))
+    return any(
+        told[:cut] in family and told[cut:] in listed("given_ja") for cut in (2, 3, 4) if told[cut + 1 :]
+    )
 
 
 def _goes_with(surname: str, given: str) -> bool:
@@ -157,8 +204,22 @@ _PARTICLES = frozenset(
 def surname_alone(match: re.Match[str]) -> Span | None:
     """田中です: a surname that is no place and no common word."""
     told = match["v"]
-    known = words("surnames") | words("surnames_kana") | _katakana_surnames()
-    return value(match) if told in known - words("doubtful") else None
+    known = _surnames()
+    return value(match) if told in known and told not in _any("doubtful", "no_person") else None
+
+
+def with_surname(match: re.Match[str]) -> Span | None:
+    """安西先生: somebody before a title that others bear without their name."""
+    told = match["v"]
+    return value(match) if told in _any("surnames", of=("family_ja",)) else None
+
+
+def called(match: re.Match[str]) -> Span | None:
+    """三枝子という名前で: a given name or surname before the word for name."""
+    told = match["v"]
+    lists = _any("surnames", of=("given_ja", "given_kana", "family_kana"))
+    known = told in lists or _is_rare_surname(told)
+    return value(match) if known else None
 
 
 def surname_and_kana(match: re.Match[str]) -> Span | None:
@@ -172,7 +233,7 @@ def given_name(match: re.Match[str]) -> Span | None:
     told = match["v"]
     if re.match(rf"[{_KANA}]", told):
         return None
-    if _surname_at(told) == 0:
+    if _surname_at(told) == 0 or told.partition(" ")[2] in listed("given_ja"):
         return value(match)
     likely = len(told) <= _LONGEST_GIVEN and told[-1] in _given_ends() and told not in words("no_given")
     return value(match) if likely and not _ORGANISATION.search(told) else None
@@ -192,7 +253,7 @@ def english_name(match: re.Match[str]) -> Span | None:
 def self_named(match: re.Match[str]) -> Span | None:
     """Somebody who says "I'm ...": a common given name, or two capitalised words that describe nothing."""
     told = match["v"].split()
-    known = told[0].capitalize() in words("english_given") | words("romaji_surnames")
+    known = told[0].capitalize() in _any("english_given", "romaji_surnames")
     calls = bool(re.match(r",? (?:calling|speaking|again|here|from)\b", match.string[match.end() :]))
     if known or (told[0][0].isupper() and (len(told) > 1 or calls) and not _DESCRIBES.search(told[0])):
         return english_name(match)
@@ -207,14 +268,47 @@ def known_given_name(match: re.Match[str]) -> Span | None:
     told = [word.capitalize() if word.isupper() else word for word in match["v"].split()]
     if {told[0].lower(), told[-1].lower()} & words("no_english"):
         return None
-    given = told[0] in words("english_given") and not match["v"].isupper()
-    return value(match) if given or {told[0], told[-1]} & words("romaji_surnames") else None
+    given = told[0] in _any("english_given", of=("given_en",)) and not match["v"].isupper()
+    if given or {told[0], told[-1]} & words("romaji_surnames"):
+        return value(match)
+    family = told[-1] in listed("family_en") and not match["v"].isupper()
+    if not family:
+        return None
+    begins = (
+        not match.string[: match.start("v")].rstrip(" \"'(") or match.string[match.start("v") - 2] in ".!?:\n"
+    )
+    return (match.end("v") - len(told[-1]), match.end("v")) if begins else value(match)
+
+
+def lower_pair(match: re.Match[str]) -> Span | None:
+    """Ravi menon without capitals anywhere: a common given name and a name of the lists."""
+    given, family = (word.capitalize() for word in match["v"].split())
+    sure = _any("english_given", without=("doubtful_given",))
+    known = _any("romaji_surnames", of=("family_en", "given_en"))
+    return value(match) if given in sure and family in known else None
+
+
+def kana_pair(match: re.Match[str]) -> Span | None:
+    """こばやし みお: a surname and a given name in hiragana."""
+    surname, given = ("".join(chr(ord(c) + 0x60) for c in part) for part in match["v"].split())
+    known = (surname in listed("family_kana") or surname in _katakana_surnames()) and given in listed(
+        "given_kana"
+    )
+    return value(match) if known else None
+
+
+def lower_name(match: re.Match[str]) -> Span | None:
+    """Its dave wilkins: a given name without its capital."""
+    told = match["v"].split()
+    return value(match) if told[0].capitalize() in _any("english_given", of=("given_en",)) else None
 
 
 def bare_given_name(match: re.Match[str]) -> Span | None:
     """A common given name alone; those that are places or things as well are not taken for one."""
-    sure = words("english_given") - words("doubtful_given")
-    return value(match) if match["v"] in sure else None
+    told = match["v"]
+    doubtful = told in words("doubtful_given") or told.lower() in words("no_english")
+    rare = len(told) > 3 and told in listed("given_en")
+    return value(match) if (told in words("english_given") or rare) and not doubtful else None
 
 
 CHECKS = {
@@ -229,4 +323,9 @@ CHECKS = {
     "english_name": english_name,
     "self_named": self_named,
     "known_given_name": known_given_name,
+    "lower_name": lower_name,
+    "lower_pair": lower_pair,
+    "kana_pair": kana_pair,
+    "with_surname": with_surname,
+    "called": called,
 }

@@ -55,6 +55,12 @@ def masks() -> re.Pattern[str]:
     return re.compile("|".join(map(re.escape, both)))
 
 
+@cache
+def kinds_of_masks() -> dict[str, str]:
+    """The kind that each mask of either language stands for."""
+    return {one: kind for kind, pair in read_toml(FILE)["masks"].items() for one in pair}
+
+
 def _filled(pattern: str, parts: dict[str, Any]) -> str:
     while _PART.search(pattern):
         pattern = _PART.sub(lambda part: str(parts[part[1]]), pattern)

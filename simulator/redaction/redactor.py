@@ -37,11 +37,15 @@ class _Found(NamedTuple):
 
 
 class Redactor:
-    """Masks personal data; of further regular expressions, `patterns`, the first group or all is masked."""
+    """Masks personal data; of further regular expressions, `patterns`, the first group or all is masked.
 
-    def __init__(self, patterns: Sequence[str] = ()) -> None:
+    What stands in `public` as well (a desk's own contacts) is not masked, unless a team's pattern says so.
+    """
+
+    def __init__(self, patterns: Sequence[str] = (), public: Sequence[str] = ()) -> None:
         """A broken pattern is an `InputError`."""
         self._own = tuple(map(_compiled, patterns))
+        self._public = frozenset(_public(public))
 
     def redact(self, text: str, language: Language) -> Redacted:
         """The text with its personal data as masks of the language; of a masked text, the same."""
@@ -63,8 +67,28 @@ class Redactor:
         for rank, pattern in enumerate(patterns(), start=1):
             for match in pattern.regex.finditer(plain):
                 span = pattern.check(match)
-                if span and (span := _bare(plain, span)):
+                if span and (span := _bare(plain, span)) and not self._is_public(plain[slice(*span)]):
                     yield _Found(*span, rank, pattern.kind)
+
+    def _is_public(self, told: str) -> bool:
+        return bool(self._public) and _essence(told) in self._public
+
+
+def _public(texts: Sequence[str]) -> Iterator[str]:
+    """All that a redactor would mask in what is public."""
+    for text in texts:
+        plain = text.translate(_PLAIN)
+        for pattern in patterns():
+            for match in pattern.regex.finditer(plain):
+                if span := pattern.check(match):
+                    yield _essence(plain[slice(*span)])
+
+
+def _essence(told: str) -> str:
+    """A number without the signs between its digits; other texts without spaces and capitals."""
+    digits = re.sub(r"\D", "", told)
+    is_number = len(digits) >= 3 and not re.search(r"[^\W\d_]", told)
+    return digits if is_number else "".join(told.casefold().split())
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:

@@ -123,7 +123,7 @@ def _judges(lines: Lines, telling: Telling) -> None:
     lines.title(say("judges"))
     styles = [tones.get(row.verdict, "") for row in telling.changes.judges]
     lines.grid(telling.columns(), telling.rows(), styles)
-    lines.line(say("method"), _SOFT)
+    lines.line(telling.method(), _SOFT)
     for place, kind in enumerate(("part_persona", "part_tag")):
         if rows := telling.part_rows(kind):
             if not place:

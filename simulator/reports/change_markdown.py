@@ -18,7 +18,7 @@ def markdown(telling: Telling) -> str:
     listed = [f"- {escaped(said.text)}" for said in telling.below()]
     listed += [f"- ⚠ {escaped(said.text)}" for said in telling.cautions()]
     parts += ["\n".join(listed)] if listed else []
-    parts += [_table(telling.columns(), telling.rows()), escaped(say("method"))]
+    parts += [_table(telling.columns(), telling.rows()), escaped(telling.method())]
     parts += [_turned(telling, "turned_red", changes.turned_red)]
     parts += [_turned(telling, "turned_green", changes.turned_green)]
     parts += [" ".join(map(escaped, telling.colours()))]

@@ -1,6 +1,7 @@
 """What is said of two runs, as sentences and figures that terminal, Markdown and page share."""
 
 from collections.abc import Iterator, Sequence
+from math import ceil
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,20 +38,32 @@ class Telling:
 
     def headline(self) -> Said:
         """Did it get better? In one or two sentences."""
+        verdict = self._verdict()
+        if not self.changes.broken:
+            return verdict
+        first = self.say("broken_first", n=len(self.changes.broken))
+        return Said(self._joined(first, verdict.text), "alarm")
+
+    def _verdict(self) -> Said:
+        """What the scores say."""
         row, changes = self.changes.score, self.changes
         fallen = [d.judge for d in changes.judges if d.verdict == "worse" and d.judge != changes.primary]
         if changes.verdict == "not_comparable" or row is None:
             return Said(self.say("verdict_not_comparable"), "alarm")
-        key = "equal" if _equal(row) else changes.verdict
         told = {
             "was": points(row.before), "now": points(row.after), "by": signed(row.difference),
-            "larger": reach(row.larger), "pairs": row.pairs, "cases": row.cases, **ends(row.interval),
+            "larger": reach(row.larger), "pairs": row.pairs, "cases": row.cases, "moved": row.moved,
+            "p": chance(row.p_holm), **ends(row.interval),
         }  # fmt: skip
         tone = {"better": "good", "worse": "alarm"}.get(changes.verdict, "")
-        verdict = self.say(f"verdict_{key}", **told)
+        verdict = self.say(f"verdict_{_key(row)}", **told)
         if not fallen:
             return Said(verdict, tone)
-        return Said(f"{verdict} {self.say('but_worse', judges=self.judges(fallen))}", "alarm")
+        return Said(self._joined(verdict, self.say("but_worse", judges=self.judges(fallen))), "alarm")
+
+    def _joined(self, *sentences: str) -> str:
+        """Sentences one after the other, as the language parts them."""
+        return ("" if self.words.language == "ja" else " ").join(sentences)
 
     def below(self) -> Iterator[Said]:
         """What follows the headline: what it would take, what must not have broken, what was compared."""
@@ -60,7 +73,8 @@ class Telling:
         if changes.verdict == "not_enough":
             yield Said(self.say("few", cases=FEWEST_CASES, pairs=FEWEST_PAIRS))
         if row and row.more and changes.verdict in ("not_enough", "no_difference"):
-            yield Said(self.say("more", n=row.more))
+            talks = ceil(row.more * changes.paired / row.cases)
+            yield Said(self.say("more", n=row.more, talks=talks))
         yield from self._guarded()
         yield from self._lines()
         if changes.changed:
@@ -113,6 +127,10 @@ class Telling:
         cases = {"worse": reds.cases_worse, "better": reds.cases_better, "p": chance(reds.p)}
         return [self.say("reds", turns=turns, **told), self.say("reds_p", **cases)]
 
+    def method(self) -> str:
+        """How it was tested."""
+        return self.say("method", primary=self.judges([self.changes.primary]))
+
     def columns(self) -> list[str]:
         """The titles of the table of judges."""
         return [
@@ -124,10 +142,7 @@ class Telling:
         return [self._row(each) for each in self.changes.judges]
 
     def _row(self, row: Difference) -> list[str]:
-        verdict = self.say(
-            f"short_{'equal' if _equal(row) else row.verdict}",
-            **({"larger": reach(row.larger)} if row.verdict == "no_difference" and not _equal(row) else {}),
-        )
+        verdict = self.say(f"short_{_key(row)}", larger=reach(row.larger))
         figures = [points(row.before), points(row.after), signed(row.difference), between(row.interval)]
         name = self.words.name("judge", row.judge)
         return [name, *figures, chance(row.p_holm), f"{row.pairs:,}", verdict]
@@ -209,6 +224,8 @@ def chance(p: float | None) -> str:
     return "–" if p is None else "<0.001" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
 
 
-def _equal(row: Difference) -> bool:
-    """Whether nothing differs at all."""
-    return row.verdict == "no_difference" and not row.larger
+def _key(row: Difference) -> str:
+    """What the verdict's text is called: no difference may also be nothing changed, or perhaps."""
+    if row.verdict == "no_difference" and not row.larger:
+        return "equal"
+    return f"leaning_{row.leaning}" if row.leaning else row.verdict

@@ -16,13 +16,16 @@ from simulator.analysis.figures import Summary
 from simulator.analysis.gate import Gate
 from simulator.fixes.fix import Improvements
 from simulator.fixes.of_run import improvements_of
+from simulator.load.figures import Load, load_of
+from simulator.load.telling import TEXT as LOAD
+from simulator.load.telling import cautions, facts, headline
 from simulator.reports import answerable, customers
 from simulator.reports.console_fixes import Item, all_items, summary_items
 from simulator.reports.fix_words import FIXES
 from simulator.reports.gate_table import conditions_table
 from simulator.reports.notes import corrected_line, counts, notes, points, verdict
 from simulator.reports.standing import UNKNOWN, Block, Standings, blocks, heading, with_notes
-from simulator.reports.table import Cell, Table, money, personas_table
+from simulator.reports.table import Cell, Table, money, personas_table, spent_by
 from simulator.reports.words import Words, plain, words_of
 from simulator.reports.wrapping import wrap
 from simulator.types import Language, Results, Run
@@ -82,6 +85,8 @@ class _Painter:
             self._grid(personas_table(summary, self._words.language))
             self._trust(blocks(self._standings, self._words))
         self._facts([*_facts(summary, self._words), *answerable.facts(results, self._words.language)])
+        if load := load_of(results, summary):
+            self._load(load)
         if found.fixes or found.customer:
             self.title(self._words("fix_first"))
             self.items(summary_items(found, results.run.id, self._words))
@@ -94,7 +99,7 @@ class _Painter:
         words = self._words
         self.title(f"{words('title')}  {run.id}")
         if summary.offline:
-            models = [f"{words.name('role', role)} {name}" for role, name in run.models.items()]
+            models = [f"{words.name('role', role)} {name}" for role, name in played(run)]
             self._line("  ".join([words("standin"), words("comma").join(models)]).strip(), "bold yellow")
             self._line(words("standin_why"), "yellow")
         self._line("   ".join(self._scores(summary, gate)), "bold")
@@ -115,6 +120,16 @@ class _Painter:
                 low, high = map(points, summary.interval)
                 yield words("interval", low=low, high=high)
         yield words("graded_of", n=summary.graded, planned=summary.planned)
+
+    def _load(self, load: Load) -> None:
+        """What a load rehearsal came to."""
+        language = self._words.language
+        self.title(LOAD(language, "title"))
+        self._line(headline(load, language))
+        self._facts((name, value) for _, name, value in facts(load, self._words))
+        for each in cautions(load, language):
+            self._item("!", each)
+        self._item("-", LOAD(language, "note"), _SOFT)
 
     def items(self, items: Iterable[Item]) -> None:
         """Paragraphs, those that stand out and those that stand back as such."""
@@ -238,20 +253,16 @@ def _facts(summary: Summary, words: Words) -> Iterator[tuple[str, str]]:
 
 
 def _cost(summary: Summary, words: Words) -> str:
-    """Money and tokens of every role, or that no model was called."""
+    """Money, and the tokens of every role and model; or that no model was called."""
     if not any(spent.calls or spent.cached for spent in summary.spending.values()):
         return words("no_calls")
     roles = [
         words(
             "role_line",
-            **{
-                "role": words.name("role", role),
-                "calls": spent.calls,
-                "in": spent.tokens_in,
-                "out": spent.tokens_out,
-            },
+            **{"role": who, "calls": spent.calls, "in": spent.tokens_in, "out": spent.tokens_out},
         )
-        for role, spent in summary.spending.items()
+        + (words("role_cached", n=spent.cached) if spent.cached else "")
+        for who, spent in spent_by(summary, words)
     ]
     amount = (
         words("unknown_cost")
@@ -276,8 +287,15 @@ def _next(summary: Summary, gate: Gate, words: Words, page: str) -> Iterator[str
     if summary.finished + summary.spared < summary.planned or summary.status != "finished":
         yield words("next_resume", run=summary.run)
     elif summary.red:
-        yield words("next_again")
+        yield words("next_again", run=summary.run)
     if gate.passed is None:
         yield words("next_target")
     if summary.offline:
         yield words("next_model")
+
+
+def played(run: Run) -> Iterator[tuple[str, str]]:
+    """Who played which role; the demo bot's is left out where another bot was rehearsed."""
+    for role, name in run.models.items():
+        if role != "demo" or run.settings.get("adapter", "demo") == "demo":
+            yield role, name

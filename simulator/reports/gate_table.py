@@ -16,15 +16,15 @@ def conditions_table(gate: Gate, words: Words) -> Table | None:
         name="conditions",
         title=TEXT(words.language, "title"),
         columns=tuple(TEXT(words.language, column) for column in columns),
-        rows=tuple(_row(checked, words) for checked in gate.conditions),
+        rows=tuple(_row(checked, gate.confidence, words) for checked in gate.conditions),
     )
 
 
-def _row(checked: Checked, words: Words) -> tuple[Cell, ...]:
+def _row(checked: Checked, confidence: float | None, words: Words) -> tuple[Cell, ...]:
     added = TEXT(words.language, "by_default") if checked.by_default else ""
     return (
         Cell(text=condition_text(checked, words), note=added),
-        Cell(text=decision_text(checked, words), red=checked.decision == "missed"),
+        Cell(text=decision_text(checked, words, confidence), red=checked.decision == "missed"),
         Cell(text=value_text(checked, words), number=checked.value),
         Cell(text=range_text(checked, words)),
         Cell(text=rests_on(checked, words)),

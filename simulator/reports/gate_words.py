@@ -13,6 +13,8 @@ from simulator.reports.numbers import goal, points
 from simulator.reports.words import Words
 
 TEXT = Texts(Path(__file__).with_name("gate.toml"))
+# Shares that are said in percent; a score and the grades of judges are points of 100.
+_PERCENT = frozenset(name for name, measure in FIGURES.items() if measure == "share") - {"score"}
 _SIGNS = {">=": "≥", "<=": "≤", "==": "=", ">": ">", "<": "<"}
 
 
@@ -52,9 +54,16 @@ def condition_text(checked: Checked, words: Words) -> str:
     return f"{title} {_SIGNS[condition.comparison]} {_amount(checked, condition.threshold, words)}"
 
 
-def decision_text(checked: Checked, words: Words) -> str:
-    """The verdict on a condition."""
-    return TEXT(words.language, f"decision_{checked.decision}")
+def decision_text(checked: Checked, words: Words, confidence: float | None = None) -> str:
+    """The verdict on a condition; where a certainty was asked for, whether it was only counted."""
+    key = "counted" if confidence is not None and _is_counted(checked) else checked.decision
+    return TEXT(words.language, f"decision_{key}")
+
+
+def _is_counted(checked: Checked) -> bool:
+    """Whether a number of turns above 0 may pass: by what was seen, to which no certainty applies."""
+    condition = checked.condition
+    return checked.decision == "passed" and condition.measure == "count" and condition.holds(1)
 
 
 def value_text(checked: Checked, words: Words) -> str:
@@ -62,17 +71,22 @@ def value_text(checked: Checked, words: Words) -> str:
     if checked.value is None or math.isinf(checked.value):
         return "–"
     if checked.condition.measure == "share" and checked.condition.rises:
-        return points(checked.value, against=checked.condition.threshold)
+        return _percent(checked, points(checked.value, against=checked.condition.threshold), words)
     return _amount(checked, checked.value, words, rounded=True)
 
 
 def _amount(checked: Checked, value: float, words: Words, *, rounded: bool = False) -> str:
     measure = checked.condition.measure
     if measure == "share":
-        return f"{100 * value:.3g}" if rounded else goal(value)
+        return _percent(checked, f"{100 * value:.3g}" if rounded else goal(value), words)
     text = f"{value:.3g}" if rounded and measure != "count" else f"{value:g}"
     key = {"seconds": "seconds", "cost": "dollars"}.get(measure)
     return TEXT(words.language, key, n=text) if key else text
+
+
+def _percent(checked: Checked, points: str, words: Words) -> str:
+    """A share with its sign, grades without."""
+    return TEXT(words.language, "percent", n=points) if checked.condition.name in _PERCENT else points
 
 
 def range_text(checked: Checked, words: Words) -> str:
@@ -87,7 +101,7 @@ def range_text(checked: Checked, words: Words) -> str:
     if measure == "seconds":
         seconds = f"{checked.condition.threshold:g}"
         return TEXT(language, "quick_enough", seconds=seconds, low=low, high=high)
-    return TEXT(language, "from_to", low=low, high=high)
+    return _percent(checked, TEXT(language, "from_to", low=low, high=high), words)
 
 
 def _upward(share: float) -> str:
@@ -162,10 +176,14 @@ def _stopped(summary: Summary, words: Words) -> str:
 
 
 def _of_count(checked: Checked, gate: Gate, words: Words) -> Iterator[str]:
-    """That a condition was added, and how little a count of none may say."""
+    """That a condition was added, and how little a count may say."""
     condition = condition_text(checked, words)
     if checked.by_default:
         yield TEXT(words.language, "note_by_default", condition=condition)
     if checked.decision == "passed" and checked.condition.measure == "count" and checked.high is not None:
         counts = {"n": f"{checked.n:,}", "cases": f"{checked.cases:,}", "high": _upward(checked.high)}
-        yield TEXT(words.language, "note_zero", condition=condition, **counts)
+        if not _is_counted(checked):
+            yield TEXT(words.language, "note_zero", condition=condition, **counts)
+        elif gate.confidence is not None:
+            counts |= {"value": value_text(checked, words), "sure": f"{100 * gate.confidence:.4g}"}
+            yield TEXT(words.language, "note_count", condition=condition, **counts)

@@ -6,8 +6,8 @@ from simulator.changes.history import Fall, History
 from simulator.changes.past import PastRun
 from simulator.changes.trend import FEWEST
 from simulator.reports.change_words import TEXTS, Said, ends, signed
+from simulator.reports.clock import local
 from simulator.reports.notes import points
-from simulator.reports.sheet_turns import JST
 from simulator.types import Language
 
 COLUMNS = ("date", "score", "interval", "red", "graded", "model", "bot", "note", "run")
@@ -78,6 +78,7 @@ class Told:
             ("note_other", run.run not in self._followed),
             ("note_offline", run.offline),
             ("note_unfinished", run.status != "finished"),
+            ("note_stopped", run.stopped_early),
         ]
         return self.say("comma").join(self.say(key) for key, holds in notes if holds)
 
@@ -99,5 +100,5 @@ class Told:
 
 
 def date(run: PastRun) -> str:
-    """When a run began, as the worksheets say it."""
-    return f"{run.created.astimezone(JST):%Y/%m/%d %H:%M}"
+    """When a run began, in the reader's own time zone."""
+    return f"{local(run.created):%Y/%m/%d %H:%M}"

@@ -4,6 +4,7 @@ Everything that a bot, a model or a customer said is untrusted: it is escaped, i
 stripped, and the page's policy runs no script and no style but the page's own.
 """
 
+from collections.abc import Collection
 from functools import partial
 from typing import Any
 
@@ -14,8 +15,19 @@ from simulator.analysis.gate import Gate
 from simulator.changes.compared import Changes
 from simulator.fixes.fix import Improvements
 from simulator.fixes.of_run import improvements_of
-from simulator.reports import answerable, customers, html_course, html_details, html_fixes, html_page, table
+from simulator.reports import (
+    answerable,
+    customers,
+    html_course,
+    html_details,
+    html_fixes,
+    html_load,
+    html_page,
+    table,
+)
+from simulator.reports.clock import local
 from simulator.reports.gate_table import conditions_table
+from simulator.reports.html_choice import LARGEST, chosen
 from simulator.reports.html_heat import heat_map
 from simulator.reports.html_pair import Painted, comparison
 from simulator.reports.html_red import red_questions
@@ -33,6 +45,8 @@ OPEN_QUESTIONS = 3
 OPEN_AT_MOST = 6
 # Notes that are no alarms are folded when there are more.
 OPEN_NOTES = 2
+# How often a page that came out too large is painted with fewer conversations.
+ATTEMPTS = 4
 
 
 def render(  # noqa: PLR0917 - a run's three parts, the language, and two things that may stand beside it
@@ -49,19 +63,61 @@ def render(  # noqa: PLR0917 - a run's three parts, the language, and two things
 
     `changes` are the statistics of the two, and `mends` what to mend, where they are known already.
     """
-    words = words_of(summary, language)
     found = mends or improvements_of(results, summary, language)
-    painter = TalkPainter(results, summary, words)
-    talks = [painter.talk(i, c) for i, c in enumerate(results.conversations, 1) if c.turns or c.ended]
+    run, first, share = Painted(results, summary, gate), _first(summary, found), 1.0
+    for _ in range(ATTEMPTS):
+        talks = chosen(results, summary, first, share)
+        page = _page(run, language, standings, other, changes, found, talks)
+        size = len(page.encode("utf-8"))
+        if size <= LARGEST:
+            break
+        share *= 0.9 * LARGEST / size
+    return page
+
+
+def _first(summary: Summary, found: Improvements) -> list[str]:
+    """The conversations that other parts of the page lead to."""
+    shown = [red for each in red_questions(summary)[:SHOWN_QUESTIONS] for red in (*each.whole, *each.brief)]
+    examples = [e for fix in found.fixes[: html_fixes.SHOWN + html_fixes.FOLDED] for e in fix.examples]
+    return [*(each.conversation for each in examples), *(red.conversation for red in shown)]
+
+
+def _page(  # noqa: PLR0917 - as `render`
+    run: Painted,
+    language: Language,
+    standings: Standings,
+    other: tuple[Results, Summary, Gate] | None,
+    changes: Changes | None,
+    found: Improvements,
+    shown: Collection[str],
+) -> str:
+    """The page with the conversations that are to be shown."""
+    results, summary, gate = run
+    words = words_of(summary, language)
+    painter = TalkPainter(results, summary, words, shown)
+    talks = [painter.talk(i, c) for i, c in enumerate(results.conversations, 1) if c.id in shown]
     style, script = html_page.part("report.css"), html_page.part("report.js")
     return html_page.page().render(
         **_figures(results, summary, gate, words),
         **_judged(summary, standings, gate, painter, words),
         **_talks(talks, painter, summary),
-        fixes=html_fixes.cards(found, anchors_of(results), words),
-        compared=_compared(Painted(results, summary, gate), other, talks, words, changes),
+        part=_part(results, talks, summary, words),
+        fixes=html_fixes.cards(found, anchors_of(results, shown), words),
+        compared=_compared(run, other, talks, words, changes),
         style=Markup(style), script=Markup(script), policy=html_page.policy(style, script),  # noqa: S704 - ours
     )  # fmt: skip
+
+
+def _part(results: Results, talks: list[Talk], summary: Summary, words: Words) -> str:
+    """What the page says when it does not show every conversation."""
+    held = sum(bool(talk.turns or talk.ended) for talk in results.conversations)
+    if len(talks) == held:
+        return ""
+    red = sum(talk.red for talk in talks)
+    key = "part_red" if red < summary.red else "part_others"
+    return PAGE(
+        words.language, key, n=f"{len(talks):,}", all=f"{held:,}", red=f"{red:,}", of=f"{summary.red:,}"
+    )
 
 
 def side_by_side(  # noqa: PLR0917 - two runs, the language, and what is known of them already
@@ -86,6 +142,7 @@ def _figures(results: Results, summary: Summary, gate: Gate, words: Words) -> di
         "language": language,
         "mark_text": table.mark_text,
         "run": results.run,
+        "began": f"{local(results.run.created):%Y-%m-%d %H:%M %Z}",
         "summary": summary,
         "gate": gate,
         "best": summary.corrected or summary,
@@ -98,6 +155,7 @@ def _figures(results: Results, summary: Summary, gate: Gate, words: Words) -> di
         "questions_open": OPEN_QUESTIONS,
         "questions_left": questions[SHOWN_QUESTIONS:],
         "usage": table.usage_table(summary, language),
+        "load": html_load.block(results, summary, words),
         "played": customers.block(summary.simulator, words),
         "played_text": partial(customers.TEXT, language),
         "answerable": answerable.grids(results, language),
@@ -136,6 +194,7 @@ def _talks(talks: list[Talk], painter: TalkPainter, summary: Summary) -> dict[st
             for talk in talks
             for turn, view in zip(talk.conversation.turns, talk.turns, strict=True)
         },
+        "elsewhere": "talks",
         "passages": painter.shelf,
         "numbers": {each.persona: place for place, each in enumerate(summary.personas, 1)},
         "open_red": sum(talk.red > 0 for talk in talks) <= OPEN_AT_MOST,
@@ -150,8 +209,9 @@ def _compared(
     words: Words,
     changes: Changes | None,
 ) -> Any:
-    """The comparison with an earlier run, or nothing."""
+    """The comparison with an earlier run, or nothing; what the page leaves out is sought in its list."""
     if other is None:
         return None
-    anchors = {talk.conversation.id: talk.anchor for talk in talks}
+    anchors = dict.fromkeys((talk.id for talk in run.results.conversations), "talks")
+    anchors |= {talk.conversation.id: talk.anchor for talk in talks}
     return comparison(Painted(*other), run, anchors, words, changes)

@@ -7,6 +7,7 @@ from pydantic import JsonValue
 
 from simulator.analysis.figures import JudgeSummary, Summary
 from simulator.reports import table
+from simulator.reports.clock import local
 from simulator.reports.html_talks import PAGE
 from simulator.reports.words import Words
 from simulator.types import Language, Results
@@ -54,7 +55,7 @@ def facts(results: Results, summary: Summary, words: Words) -> list[tuple[str, l
     run = results.run
     about = [
         (words("run"), run.id),
-        (words("started"), run.created.isoformat(" ", "seconds")),
+        (words("started"), local(run.created).isoformat(" ", "seconds")),
         (words("duration"), words("seconds_n", n=f"{run.seconds:,.1f}")),
         (words("status_line"), words.name("status", run.status)),
         (words("red_rules"), table.rules_text(summary.rules, words)),

@@ -112,7 +112,7 @@ def comparison(
         judges=_judges(telling) if pairs.both else Figures([], [], []),
         parts=_parts(telling),
         titles=(telling.say("judges"), telling.say("parts")),
-        fine=[telling.say("method"), *telling.colours()],
+        fine=[telling.method(), *telling.colours()],
         beside=telling.beside(),
         beside_title=telling.say("beside_title"),
         counts=[

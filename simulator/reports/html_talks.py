@@ -21,6 +21,14 @@ FEELING = "tone"
 _JUDGED_BY = {"groundedness": "groundedness", "correctness": "", "claims": "claims", "facts": "facts"}
 
 
+class _Everything(Container[str]):
+    def __contains__(self, _: object) -> bool:
+        return True
+
+
+EVERYTHING = _Everything()
+
+
 @dataclass(frozen=True, slots=True)
 class Grade:
     """One grade as the page shows it; `chip` is its short form, `beside` a further model's."""
@@ -91,14 +99,18 @@ class Talk:
 class TalkPainter:
     """Turns conversations into views; passages are collected on one shelf, each text once."""
 
-    def __init__(self, results: Results, summary: Summary, words: Words) -> None:
+    def __init__(
+        self, results: Results, summary: Summary, words: Words, shown: Container[str] = EVERYTHING
+    ) -> None:
+        """`shown` are the ids of the conversations that will be asked for."""
         self._summary, self._words = summary, words
         self.shelf: dict[tuple[str, str], str] = {}
         self._greeting = results.run.settings.get("greeting")
         self._red = {(red.conversation, red.turn): red for red in summary.reddest}
         self._scores: dict[tuple[str, int], dict[str, Score]] = {}
         for score in results.scores:
-            self._scores.setdefault((score.conversation, score.turn), {})[score.judge] = score
+            if score.conversation in shown:
+                self._scores.setdefault((score.conversation, score.turn), {})[score.judge] = score
         self.judges = beside_their_own(summary.judges)
 
     def talk(self, number: int, c: Conversation) -> Talk:
@@ -193,11 +205,12 @@ class TalkPainter:
         return passage.source or passage.id, "" if passage.score is None else f"{passage.score:.2f}", anchor
 
 
-def anchors_of(results: Results) -> dict[tuple[str, int], str]:
-    """Where the page of a run has each turn."""
+def anchors_of(results: Results, shown: Container[str] = EVERYTHING) -> dict[tuple[str, int], str]:
+    """Where the page of a run has each turn that it shows."""
     return {
         (talk.id, turn.index): _turn_anchor(_anchor(number), turn.index)
         for number, talk in enumerate(results.conversations, 1)
+        if talk.id in shown
         for turn in talk.turns
     }
 

@@ -1,6 +1,8 @@
 """A run as Markdown: short enough for a comment on a pull request."""
 
 from simulator.analysis.figures import RedTurn
+from simulator.load.figures import load_of
+from simulator.load.telling import facts, headline
 from simulator.reports import table
 from simulator.reports.gate_table import conditions_table
 from simulator.reports.markdown_fixes import fixes_section
@@ -26,6 +28,9 @@ def markdown(told: Told) -> str:
     parts += [_table(table.personas_table(summary, told.language))]
     told_notes = [f"- {escaped(note.text)}" for note in notes(summary, told.gate, words)]
     parts += ["\n".join(told_notes)] if told_notes else []
+    if load := load_of(told.results, summary):
+        figures = [f"- {escaped(name)}: {escaped(value)}" for _, name, value in facts(load, words)]
+        parts.append("\n".join([f"### {escaped(headline(load, told.language))}", "", *figures]))
     if section := fixes_section(told.improvements, words):
         parts.append(section)
     if summary.reddest:

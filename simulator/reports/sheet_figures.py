@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from simulator.analysis.figures import JudgeSummary, Summary
 from simulator.analysis.gate import Gate
 from simulator.changes.replays import replay_of
+from simulator.load.figures import Times, load_of
+from simulator.load.telling import TEXT as LOAD
+from simulator.load.telling import cautions, facts, headline, seconds_text
 from simulator.reports import answerable, customers
 from simulator.reports.change_words import TEXTS, replay_note
+from simulator.reports.clock import JST
 from simulator.reports.gate_words import condition_text, decision_text, range_text, rests_on, value_text
 from simulator.reports.notes import goal, points
 from simulator.reports.notes import verdict as in_words
-from simulator.reports.sheet_turns import JST
 from simulator.reports.sheet_words import text_cell
 from simulator.reports.told import Told
 from simulator.reports.words import plain
@@ -95,7 +98,8 @@ def _conditions(told: Told) -> Iterator[Row]:
     marks: dict[str, Mark] = {"passed": "good", "missed": "red", "undecided": "warn"}
     conditions = told.gate.conditions if len(told.gate.conditions) > 1 else ()
     for checked in conditions:
-        decision = SheetCell(text=decision_text(checked, told.names), mark=marks[checked.decision])
+        verdict = decision_text(checked, told.names, told.gate.confidence)
+        decision = SheetCell(text=verdict, mark=marks[checked.decision])
         said = (
             value_text(checked, told.names),
             range_text(checked, told.names),
@@ -143,8 +147,25 @@ def _how_it_went(told: Told) -> Iterator[Row]:
     yield _row("no_answer", words("item", "no_answer"), value, of_turns)
     yield from _customers(told)
     yield from _answerable(told)
+    yield from _load(told)
     yield _row("seconds", words("item", "seconds"), SheetCell(text=_time(summary.seconds, told)), "")
     yield _row("cost", words("item", "cost"), SheetCell(text=_cost(summary, told)), "")
+
+
+def _load(told: Told) -> Iterator[Row]:
+    """What a load rehearsal came to: of times the 95th percentile, in seconds."""
+    load, language = load_of(told.results, told.summary), told.language
+    if load is None:
+        return
+    yield _row("load", LOAD(language, "title"), SheetCell(text=""), headline(load, language))
+    for key, name, value in facts(load, told.names):
+        times = getattr(load, key, None)
+        shown = (
+            SheetCell(text=seconds_text(times.p95), number=times.p95) if isinstance(times, Times) else None
+        )
+        yield _row(f"load.{key}", LOAD(language, "item", name=name), shown or SheetCell(text=""), value)
+    for number, each in enumerate(cautions(load, language), 1):
+        yield _row(f"load.caution.{number}", LOAD(language, "title"), SheetCell(text="", mark="warn"), each)
 
 
 def _answerable(told: Told) -> Iterator[Row]:
@@ -278,6 +299,9 @@ def _technical(told: Told) -> Iterator[tuple[str, str]]:
     for role, spent in summary.spending.items():
         yield f"calls.{role}", f"{spent.calls} (+{spent.cached} cached)"
         yield f"tokens.{role}", f"{spent.tokens_in} in, {spent.tokens_out} out"
+        for model, each in summary.usage.get(role, {}).items():
+            cost = "price unknown" if each.cost_usd is None else f"{each.cost_usd:.4f} USD"
+            yield f"usage.{role}.{model}", f"{each.tokens_in} in, {each.tokens_out} out, {cost}"
     for name, judge in summary.judges.items():
         yield f"judge.{name}.stderr", "" if judge.stderr is None else f"{judge.stderr:.4f}"
         yield f"judge.{name}.raw_mean", "" if judge.raw_mean is None else f"{judge.raw_mean:.4f}"

@@ -2,23 +2,24 @@
 
 import json
 from collections.abc import Iterator
-from zoneinfo import ZoneInfo
 
 from simulator.analysis.blind import blind_sample
 from simulator.analysis.red import RANK, worst
 from simulator.analysis.summary import turn_failure
+from simulator.reports.clock import JST
 from simulator.reports.fix_words import cause_text
 from simulator.reports.sheet_words import text_cell
 from simulator.reports.table import answer_text, grade_text, mark_text
 from simulator.reports.told import Told
 from simulator.reports.words import plain
-from simulator.reports.worksheet import Column, Mark, Row, SheetCell, Worksheet
+from simulator.reports.worksheet import Column, Made, Mark, Row, SheetCell, Worksheet
 from simulator.types import Conversation, Score, Turn
 
-JST = ZoneInfo("Asia/Tokyo")
 # Earlier turns and passages that a row shows at most, in characters.
 LONGEST = 4000
 NOT_RED = 9
+# In larger runs the reason stands in its own column only: notes are the larger part of what a workbook takes.
+NOTED_TURNS = 5_000
 
 
 def conversations_sheet(told: Told) -> Worksheet:
@@ -34,12 +35,12 @@ def conversations_sheet(told: Told) -> Worksheet:
         words.column("config", kind="json", width=24, wrap=True),
         *spoken,
     )
-    rows = tuple(_conversation(talk, told) for talk in told.results.conversations if talk.turns)
+    talks = [talk for talk in told.results.conversations if talk.turns]
     return Worksheet(
         name="conversations",
         title=words("sheet", "conversations"),
         columns=columns,
-        rows=rows,
+        rows=Made(talks, lambda talk: _conversation(talk, told)),
         frozen_columns=2,
         help=words("help", "conversations"),
     )
@@ -119,7 +120,7 @@ def review_sheet(told: Told) -> Worksheet:
         name="review",
         title=words("sheet", "review"),
         columns=columns,
-        rows=tuple(_review(talk, turn, told) for talk, turn in turns),
+        rows=Made(turns, lambda each: _review(each[0], each[1], told)),
         frozen_columns=2,
         help=words("help", "review"),
     )
@@ -144,11 +145,12 @@ def _review(talk: Conversation, turn: Turn, told: Told) -> Row:
     verdict = told.scores.get((talk.id, turn.index), {}).get(told.summary.primary)
     mark, answer = _answer(talk, turn, told)
     reason = (red.reason if red else "") or (verdict.reason if verdict else "")
+    note = plain(reason) if told.summary.turns <= NOTED_TURNS else ""
     cells = {
         "severity": SheetCell(text=told.words("severity", worst(red.marks)) if red else ""),
         "persona": text_cell(told.names.name("persona", talk.persona)),
         "question": text_cell(turn.user),
-        "answer": SheetCell(text=answer, mark=mark, note=plain(reason)),
+        "answer": SheetCell(text=answer, mark=mark, note=note),
         "reason": text_cell(reason),
         "likely_cause": _likely_cause(talk, turn, told),
         "scores": text_cell(scores_text(talk, turn, told)),

@@ -20,8 +20,11 @@ from simulator.calibration.drift import Drift
 from simulator.calibration.grading import JudgeName
 from simulator.calibration.stored import Calibration, calibration_for, short
 from simulator.examination.telling import consistency_line
+from simulator.masking import masks_of
+from simulator.merging.telling import merged_note
 from simulator.probes import same_family
 from simulator.prompts import Texts
+from simulator.redaction.patterns import mask
 from simulator.reports.change_words import replay_note
 from simulator.reports.notes import Note
 from simulator.reports.words import Words, words_of
@@ -80,6 +83,10 @@ def standings(
     notes += family_notes(results.run.settings, results.run.models, language)
     if replay := replay_note(results.run, language):
         notes.append(Note(text=replay))
+    if (masked := masks_of(results)) is not None:
+        notes.append(Note(text=_masked(masked, language)))
+    if (merged := merged_note(results, language))[0]:
+        notes.append(Note(text=merged[0], alarm=merged[1]))
     if told := consistency_line(results, language):
         notes.append(Note(text=told, alarm=True))
     return Standings(judges=shown, notes=tuple(notes))
@@ -205,6 +212,12 @@ def _drift_notes(drift: Drift, words: Words) -> list[Note]:
     if drift.failed:
         found.append(Note(text=TEXTS(language, "note_failed", judge=told["judge"], n=f"{drift.failed:,}")))
     return found
+
+
+def _masked(counts: Mapping[str, int], language: Language) -> str:
+    """How much personal data is masked, by the masks that a reader meets."""
+    kinds = [f"{mask(kind, language)} {n:,}" for kind, n in counts.items()]
+    return TEXTS(language, "note_masked" if kinds else "note_unmasked", kinds=", ".join(kinds))
 
 
 def _of(drift: Drift) -> str:

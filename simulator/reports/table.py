@@ -1,10 +1,12 @@
 """A run as tables of cells. Sinks (sheets, xlsx, csv, console, HTML) paint them and compute nothing."""
 
+from collections.abc import Iterator
+
 from simulator.analysis.figures import Mean, PersonaSummary, RedTurn, Summary
 from simulator.analysis.red import KINDS
 from simulator.reports.notes import points
 from simulator.reports.words import Words, plain, words_of
-from simulator.types import Conversation, Language, RedRules, Results, Score, Turn, Value
+from simulator.types import Conversation, Language, RedRules, Results, Score, Spending, Turn, Value
 
 
 class Cell(Value):
@@ -60,18 +62,26 @@ def personas_table(summary: Summary, language: Language) -> Table:
 
 
 def usage_table(summary: Summary, language: Language) -> Table:
-    """Calls, tokens and money of every role."""
+    """Calls, tokens and money by role and model; calls answered from the cache stand apart."""
     words = words_of(summary, language)
     columns = ("role_column", "calls", "cached", "tokens_in", "tokens_out", "cost")
     rows = tuple(
         (
-            Cell(text=words.name("role", role)),
+            Cell(text=who),
             *(count(n) for n in (spent.calls, spent.cached, spent.tokens_in, spent.tokens_out)),
             Cell(text=money(spent.cost_usd, words), number=spent.cost_usd),
         )
-        for role, spent in summary.spending.items()
+        for who, spent in spent_by(summary, words)
     )
     return Table(name="usage", title=words("usage"), columns=tuple(map(words, columns)), rows=rows)
+
+
+def spent_by(summary: Summary, words: Words) -> Iterator[tuple[str, Spending]]:
+    """What was used by whom: each model in each role, or the role alone where its models are not known."""
+    for role, spent in summary.spending.items():
+        name = words.name("role", role)
+        for model, of_model in summary.usage.get(role, {"": spent}).items():
+            yield (words("role_model", role=name, model=plain(model)) if model else name), of_model
 
 
 def grade_text(score: Score, words: Words) -> str:

@@ -3,11 +3,15 @@
 Rows and columns are known by keys, never by titles or positions: people sort, insert and rename.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Any, Literal, TypeVar, overload
+
+from pydantic import PlainSerializer, SkipValidation
 
 from simulator.types import Value
+
+Item = TypeVar("Item")
 
 # How a cell is marked; its text says so, too, for those who see no colour.
 Mark = Literal["red", "warn", "failed", "good", ""]
@@ -59,6 +63,55 @@ class Row:
     cells: Mapping[str, SheetCell] = field(default_factory=dict)
 
 
+class Made(Sequence[Item]):
+    """A sequence that holds no item: each is made of a source when it is asked for, anew every time.
+
+    The rows of a large run are longer than the run itself; nobody needs two of them at once.
+    """
+
+    def __init__(self, sources: Sequence[Any], make: Callable[[Any], Item]) -> None:
+        """`make` makes an item of a source, always the same one."""
+        self._sources, self._make = sources, make
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._sources)
+
+    @overload
+    def __getitem__(self, at: int) -> Item: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> "Made[Item]": ...
+
+    def __getitem__(self, at: int | slice) -> "Item | Made[Item]":
+        """One of them, or some."""
+        if isinstance(at, slice):
+            return Made(self._sources[at], self._make)
+        return self._make(self._sources[at])
+
+    def __iter__(self) -> Iterator[Item]:
+        """One after the other."""
+        return map(self._make, self._sources)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the other has equal items."""
+        return isinstance(other, Sequence) and len(self) == len(other) and all(map(_equal, self, other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _equal(one: object, other: object) -> bool:
+    return one == other
+
+
+def _all(rows: Sequence[Row]) -> tuple[Row, ...]:
+    return tuple(rows)
+
+
+# Not checked again: a check would make them all.
+Rows = Annotated[Sequence[Row], SkipValidation, PlainSerializer(_all, return_type=tuple[Row, ...])]
+
+
 class Chart(Value):
     """A picture of columns over another one."""
 
@@ -77,7 +130,7 @@ class Worksheet(Value):
     name: str
     title: str
     columns: tuple[Column, ...]
-    rows: tuple[Row, ...] = ()
+    rows: Rows = ()
     frozen_columns: int = 1
     chart: Chart | None = None
     help: str = ""

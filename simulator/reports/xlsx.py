@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from simulator.errors import InputError, RunFileError
+from simulator.files.beside import beside
 from simulator.reports.pulled import Pulled, PulledRow
 from simulator.reports.worksheet import Worksheet
 from simulator.reports.xlsx_merge import as_found, fingerprint, merged
@@ -184,25 +185,27 @@ def _write(
     worksheets: Sequence[Worksheet], fresh: Sequence[Worksheet], path: Path, stamp: int | None = None
 ) -> None:
     """The whole file or the old one: written beside it, then renamed; readable by its owner only."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    properties = {_FRESH: fingerprint(as_found(fresh)), _WRITTEN: fingerprint(as_found(worksheets))}
+    new = beside(path)
+    fresh_print = fingerprint(as_found(fresh))
+    written = fresh_print if worksheets is fresh else fingerprint(as_found(worksheets))
+    properties = {_FRESH: fresh_print, _WRITTEN: written}
     try:
-        os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
-        paint(worksheets, beside, properties)
-        _replace(beside, path, stamp)
+        os.close(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
+        paint(worksheets, new, properties)
+        _replace(new, path, stamp)
     except OSError as error:
         msg = f"{path}: cannot be written ({error.strerror}). The run is safe: paint it again with `report`."
         raise RunFileError(msg) from None
     finally:
         with contextlib.suppress(OSError):
-            beside.unlink(missing_ok=True)
+            new.unlink(missing_ok=True)
 
 
-def _replace(beside: Path, path: Path, stamp: int | None) -> None:
+def _replace(new: Path, path: Path, stamp: int | None) -> None:
     if stamp is not None and path.exists() and _stamp(path) != stamp:
         raise _Held(path)
     try:
-        beside.replace(path)
+        new.replace(path)
     except PermissionError:
         raise _Held(path) from None
 

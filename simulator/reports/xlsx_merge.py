@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from simulator.reports.layouts import language_of, layouts
 from simulator.reports.pulled import PulledRow
-from simulator.reports.worksheet import Column, Row, SheetCell, Worksheet
+from simulator.reports.worksheet import Column, Made, Row, SheetCell, Worksheet
 from simulator.reports.xlsx_read import Edited, EditedRow, EditedSheet, read_value
 from simulator.reports.xlsx_text import cell_text
 from simulator.types import Language
@@ -30,11 +30,19 @@ def merged(worksheets: Sequence[Worksheet], edited: Edited) -> tuple[Worksheet, 
 
 def fingerprint(sheets: Mapping[str, EditedSheet]) -> str:
     """A hash of all that the team can change: its cells, rows, columns, titles and the order of them."""
-    told = [
-        [name, sheet.titles, [_told(row, layouts()[name].team) for row in sheet.rows]]
-        for name, sheet in sorted(sheets.items())
-    ]
-    return hashlib.sha256(json.dumps(told, ensure_ascii=False).encode()).hexdigest()
+    told = hashlib.sha256(b"[")  # the JSON of it all, a row at a time
+    for place, (name, sheet) in enumerate(sorted(sheets.items())):
+        head = _json([name, sheet.titles]).removesuffix("]")
+        told.update(f"{', ' if place else ''}{head}, [".encode())
+        for number, row in enumerate(sheet.rows):
+            told.update(f"{', ' if number else ''}{_json(_told(row, layouts()[name].team))}".encode())
+        told.update(b"]]")
+    told.update(b"]")
+    return told.hexdigest()
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def as_found(worksheets: Sequence[Worksheet]) -> dict[str, EditedSheet]:
@@ -51,17 +59,20 @@ def _told(row: EditedRow, team: Iterable[str]) -> list[object]:
 def _as_found(sheet: Worksheet, language: Language) -> EditedSheet:
     others = [column.key for column in sheet.columns if column.key.startswith(_OTHER)]
     layout = layouts()[sheet.name]
-    rows = []
-    for number, row in enumerate(sheet.rows, start=2):
+
+    def found(place: int) -> EditedRow:
+        row = sheet.rows[place]
         texts = {key: cell_text(cell.text, language) for key, cell in row.cells.items()}
         filled = {key: text for key, text in texts.items() if text.strip()}
         cells = {k: read_value(k, text, layout) for k, text in filled.items() if k not in others}
         beside = tuple(filled.get(key, "") for key in others)
         key = cell_text(row.key, language)
-        rows.append(EditedRow(PulledRow(key=key, cells=cells, number=number), beside))
+        return EditedRow(PulledRow(key=key, cells=cells, number=place + 2), beside)
+
+    rows = Made(range(len(sheet.rows)), found)
     titles = tuple(filter(str.strip, (cell_text(column.title, language) for column in sheet.columns)))
     known = frozenset(column.key for column in sheet.columns) - set(others)
-    return EditedSheet(tab=sheet.title, titles=titles, columns=known, others=(), rows=tuple(rows))
+    return EditedSheet(tab=sheet.title, titles=titles, columns=known, others=(), rows=rows)
 
 
 def _merged(sheet: Worksheet, edited: EditedSheet, language: Language) -> Worksheet:

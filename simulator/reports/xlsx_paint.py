@@ -48,7 +48,8 @@ class _Place(NamedTuple):
 
 def paint(worksheets: Sequence[Worksheet], path: Path, properties: Mapping[str, str]) -> None:
     """Writes the workbook; `properties` are kept in it for the program itself."""
-    with TemporaryDirectory(prefix="rehearsal-") as folder:
+    # Beside the workbook: what a killed process leaves of it goes with the rest.
+    with TemporaryDirectory(prefix=f"{path.name}-", dir=path.parent) as folder:
         book = _Book(path, folder, language_of(worksheets))
         try:
             for worksheet in worksheets:

@@ -41,7 +41,7 @@ class EditedSheet(NamedTuple):
     titles: tuple[str, ...]
     columns: frozenset[str]
     others: tuple[str, ...]
-    rows: tuple[EditedRow, ...]
+    rows: Sequence[EditedRow]
 
 
 class Edited(NamedTuple):

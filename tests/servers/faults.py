@@ -23,6 +23,8 @@ class Reply:
         body: Raw bytes in place of everything else.
         refusal: A refusal in place of the message.
         close: Reset the connection; a stream whose `text` is given is reset half-way.
+        pace: Seconds between one byte of the answer and the next.
+        half: Close the connection after half of the answer.
 
     """
 
@@ -35,6 +37,8 @@ class Reply:
     body: bytes | None = None
     refusal: str | None = None
     close: bool = False
+    pace: float = 0.0
+    half: bool = False
 
     @property
     def speaks(self) -> bool:
@@ -109,6 +113,8 @@ BAD_GATEWAY = Reply(
     headers={"content-type": "text/html; charset=utf-8"},
     body=b"<html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>",
 )
+# Bytes of an answer that is far too long.
+HUGE = 10_000_000
 FAULTS: dict[str, Callable[[str], Reply]] = {
     "quota": lambda _: error(429, "You exceeded your current quota.", code="insufficient_quota"),
     "context": lambda _: error(
@@ -125,6 +131,10 @@ FAULTS: dict[str, Callable[[str], Reply]] = {
     "refusal": lambda _: Reply(refusal="I'm sorry, but I can't assist with that request."),
     "empty": lambda _: Reply(""),
     "reset": lambda _: Reply(close=True),
+    "half": lambda text: Reply(text, half=True),
+    "drip": lambda text: Reply(text, pace=0.05),
+    "garbage": lambda _: Reply(body=bytes(range(256)) * 16),
+    "huge": lambda _: Reply("とても長い。" * (HUGE // 18)),
 }
 
 

@@ -24,8 +24,10 @@ from numpy.typing import NDArray
 
 from tests.servers.faults import FAULTS, Answerer, Faults, Reply, error, heard, script
 from tests.servers.loopback import LoopbackServer, dumps, on_thread, reset, until_killed
+from tests.servers.metering import Meter
 from tests.servers.objections import objection_to
 from tests.servers.play import ChatRequest, play, text_of
+from tests.servers.streaming import trickled
 
 __all__ = ["FAULTS", "Faults", "OpenAIServer", "Reply", "error", "ngram_vector", "play", "script", "serve"]
 
@@ -46,6 +48,7 @@ class OpenAIServer(LoopbackServer):
         models: What /models lists.
         port: 0 for any free one.
         record: Whether `requests` is kept.
+        meter: Requests and tokens a minute, told in headers and enforced.
 
     """
 
@@ -63,8 +66,10 @@ class OpenAIServer(LoopbackServer):
         models: Sequence[str] = ("fake-chat", "fake-embedding"),
         port: int = 0,
         record: bool = True,
+        meter: Meter | None = None,
     ) -> None:
         super().__init__(port=port, record=record)
+        self.meter = meter
         self.reply, self.embed, self.key, self.refuses, self.models = reply, embed, key, refuses, models
         self.latency, self.embeddings_latency = latency, embeddings_latency
         self.counts: Counter[str] = Counter()
@@ -96,11 +101,23 @@ class OpenAIServer(LoopbackServer):
         if path.endswith("/models") and request.method == "GET":
             return self._list_models()
         if request.method == "POST" and isinstance(body, dict):
-            if path.endswith("/chat/completions"):
-                return await self._chat(request, body)
-            if path.endswith("/embeddings"):
-                return await self._embeddings(request, body)
+            return await self._metered(request, path, body)
         return _told(request, error(404, f"Invalid URL ({request.method} {path})", code="unknown_url"))
+
+    async def _metered(self, request: web.BaseRequest, path: str, body: ChatRequest) -> web.StreamResponse:
+        refusal = self.meter.admit(len(json.dumps(body, ensure_ascii=False)) / 3) if self.meter else None
+        told = self.meter.headers() if self.meter else {}
+        response = _told(request, refusal) if refusal else await self._answer(request, path, body)
+        if not response.prepared:
+            response.headers.update(told)
+        return response
+
+    async def _answer(self, request: web.BaseRequest, path: str, body: ChatRequest) -> web.StreamResponse:
+        if path.endswith("/chat/completions"):
+            return await self._chat(request, body)
+        if path.endswith("/embeddings"):
+            return await self._embeddings(request, body)
+        return _told(request, error(404, f"Invalid URL (POST {path})", code="unknown_url"))
 
     async def _stats(self, request: web.BaseRequest) -> web.Response:
         told = {"counts": self.counts, "statuses": self.statuses, "max_in_flight": self.max_in_flight}
@@ -137,6 +154,8 @@ class OpenAIServer(LoopbackServer):
         message["content"] = reply.text if reply.refusal is None else None
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": reply.finish_reason}
         whole = self._envelope("chat.completion", body) | {"choices": [choice]} | _usage(body, reply)
+        if reply.pace or reply.half:
+            return await trickled(request, dumps(whole), pace=reply.pace, half=reply.half)
         return _json(whole, reply)
 
     def _envelope(self, kind: str, body: ChatRequest) -> dict[str, Any]:
@@ -204,17 +223,22 @@ def _json(body: dict[str, Any], reply: Reply | None = None) -> web.Response:
 def _usage(body: ChatRequest, reply: Reply) -> dict[str, Any]:
     if reply.usage is not None:
         return {"usage": reply.usage} if reply.usage else {}
-    asked = sum(len(text_of(message)) for message in body["messages"]) // 3 + 1
-    said = len(reply.text or reply.refusal or "") // 3 + 1
+    asked = tokens("".join(text_of(message) for message in body["messages"]))
+    said = tokens(reply.text or reply.refusal or "")
     counted = {"prompt_tokens": asked, "completion_tokens": said, "total_tokens": asked + said}
     return {"usage": counted | {"prompt_tokens_details": {"cached_tokens": 0}}}
+
+
+def tokens(text: str) -> int:
+    """3.75 bytes of UTF-8 a token: on this project's prompts within 13 % of o200k_base, in both languages."""
+    return len(text.encode("utf-8", "surrogatepass")) * 4 // 15 + 1
 
 
 def _vectors(body: ChatRequest, texts: list[str], vectors: list[str]) -> web.Response:
     # Joined by hand: the vectors, nearly all of the body, are ready JSON already.
     rows = (f'{{"object":"embedding","index":{at},"embedding":{each}}}' for at, each in enumerate(vectors))
-    tokens = sum(map(len, texts)) // 3 + 1
-    usage = f'{{"prompt_tokens":{tokens},"total_tokens":{tokens}}}'
+    asked = tokens("".join(texts))
+    usage = f'{{"prompt_tokens":{asked},"total_tokens":{asked}}}'
     head = f'{{"object":"list","model":{json.dumps(body.get("model"))},"usage":{usage},"data":['
     return web.Response(body=f"{head}{','.join(rows)}]}}".encode(), content_type="application/json")
 

@@ -49,3 +49,19 @@ class StreamServer(LoopbackServer):
             self.left.set()
             raise
         return response
+
+
+async def trickled(
+    request: web.BaseRequest, body: bytes, *, pace: float = 0.0, half: bool = False
+) -> web.StreamResponse:
+    """An answer whose bytes come `pace` seconds apart, or that ends after `half` of what it announced."""
+    headers = {"content-type": "application/json", "content-length": str(len(body))}
+    response = web.StreamResponse(headers=headers)
+    await response.prepare(request)
+    for at in range(len(body)) if pace else ():
+        await response.write(body[at : at + 1])
+        await asyncio.sleep(pace)
+    if half and request.transport is not None:
+        await response.write(body[: len(body) // 2])
+        request.transport.close()
+    return response

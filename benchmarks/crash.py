@@ -1,0 +1,201 @@
+"""Two hundred kills, an endpoint that breaks in every way, and a mix of failures over 1,000 conversations.
+
+`make crash`; `python -m benchmarks.crash --kills 20 --conversations 100` is a short one.
+"""
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measured import ROOT, Measured, measure
+from simulator.store import find_run, read_run
+from simulator.types import Results
+from tests.crash.endpoint import Watching
+from tests.crash.mix import RATES, extra_requests, failures, mean_of_answered, options
+from tests.crash.processes import Cold, Starter, Warm
+from tests.crash.repeats import Repeats
+from tests.crash.trial import CALLS, LATENCY, OPTIONS, Trial, Undisturbed, Verdict, chain
+from tests.servers.faults import FAULTS, Faults
+from tests.servers.loopback import on_thread
+from tests.servers.openai import serve
+from tests.servers.play import play
+
+KILLS, SEED, CONVERSATIONS = 200, 42, 1000
+# What is killed one after the other in one run: a tenth each of kills during the start, the conversations,
+# the endpoint's replies, the reports; more within a transaction of the run file or the cache.
+CHAIN = ("time", "request", "reply", "run", "cache", "file", "run", "time", "cache", "file")
+# The last one, ten megabytes long, also makes the server's process large, which the next would start from.
+BREAKING = ("reset", "stall", "half", "drip", "garbage", "502", "cut", "prose", "empty", "huge")
+TIMEOUT, SHARE = 2.0, 0.2
+
+
+@dataclass
+class Tally:
+    """What became of all runs."""
+
+    hits: Counter[str] = field(default_factory=Counter)
+    unsound: Counter[str] = field(default_factory=Counter)
+    verdicts: list[Verdict] = field(default_factory=list)
+    codes: Counter[int] = field(default_factory=Counter)
+
+
+def main() -> None:
+    """The three tables."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.crash", description=__doc__)
+    parser.add_argument("--kills", type=int, default=KILLS)
+    parser.add_argument("--conversations", type=int, default=CONVERSATIONS)
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--warm", action="store_true", help="fork the program instead of starting it anew")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="crash-") as folder:
+        if given.kills:
+            kill_all(Path(folder), given.kills, given.seed, warm=given.warm)
+        if given.conversations:
+            mix(Path(folder), given.conversations, given.seed)
+        break_all(Path(folder))
+
+
+def kill_all(folder: Path, kills: int, seed: int, *, warm: bool) -> None:
+    """Runs that are killed ten times each, with and without a cache, until all kills are spent."""
+    tally, began, rng = Tally(), time.monotonic(), random.Random(seed)
+    with (
+        _starter(warm=warm) as starter,
+        on_thread(Watching(latency=LATENCY, embeddings_latency=LATENCY)) as server,
+    ):
+        Trial(folder / "first", starter, server).undisturbed()
+        whole = Trial(folder / "whole", starter, server, (*OPTIONS, "--cache", "off")).undisturbed()
+        number = 0
+        while (left := kills - sum(tally.hits.values())) > 0:
+            # Without a cache there is nothing to kill in it: those moments are the endpoint's.
+            cached = number % 2 == 0
+            kinds = [kind if cached or kind != "cache" else "reply" for kind in CHAIN][:left]
+            _one(
+                Trial(folder / str(number), starter, server, _options(cached=cached)),
+                whole,
+                kinds,
+                rng,
+                tally,
+            )
+            number += 1
+    _print_kills(tally, time.monotonic() - began)
+
+
+def _options(*, cached: bool) -> tuple[str, ...]:
+    return (*OPTIONS, "--cache", "on" if cached else "off")
+
+
+@contextmanager
+def _starter(*, warm: bool) -> Iterator[Starter]:
+    if not warm:
+        yield Cold()
+        return
+    with Warm() as started:
+        yield started
+
+
+def _one(trial: Trial, whole: Undisturbed, kinds: Sequence[str], rng: random.Random, tally: Tally) -> None:
+    trial.server.calls.clear()
+    tally.verdicts.append(chain(trial, whole, kinds, rng))
+    for kill in trial.kills:
+        tally.hits[kill.moment.event] += kill.hit
+        tally.unsound[kill.moment.event] += kill.hit and kill.sound is False
+        tally.codes[kill.code] += 1
+
+
+def _print_kills(tally: Tally, seconds: float) -> None:
+    told = {
+        "time": "a random time (start-up too)", "request": "a request arrives", "reply": "a reply was sent",
+        "run": "an SQL statement of the run", "cache": "an SQL statement of the cache",
+        "file": "a file of the run (reports)",
+    }  # fmt: skip
+    print("kill -9 at                       kills   integrity_check fails")
+    for event, text in told.items():
+        print(f"  {text:30} {tally.hits[event]:5}   {tally.unsound[event]}")
+    verdicts, kills = tally.verdicts, sum(tally.hits.values())
+    again = [v.repeats for v in verdicts]
+    ages = sorted(age for each in again for age in each.ages)
+    print(f"{kills} kills in {len(verdicts)} runs, {seconds:.0f} s; other exit codes: {_others(tally.codes)}")
+    print(f"  resumed to the end           {sum(v.finished for v in verdicts)} of {len(verdicts)}")
+    print(f"  same turns and scores        {sum(v.same for v in verdicts)} of {len(verdicts)}")
+    print(f"  integrity_check at the end   {sum(v.sound for v in verdicts)} of {len(verdicts)}")
+    print(f"  files left behind            {sum(len(v.left_behind) for v in verdicts)}")
+    print(f"  calls asked again            {_calls(again)}, of these answered before the kill {len(ages)}")
+    if ages:
+        middle, oldest = ages[len(ages) // 2] * 1e3, ages[-1] * 1e3
+        print(f"  ... how long before          median {middle:.0f} ms, at most {oldest:.0f} ms")
+    print(f"  paid twice beyond in flight  {sum(each.paid_twice(CALLS) for each in again)}")
+
+
+def _others(codes: Mapping[int, int]) -> str:
+    return ", ".join(f"{code}: {n}" for code, n in codes.items() if code not in (0, -9)) or "none"
+
+
+def _calls(again: Sequence[Repeats]) -> int:
+    return sum(each.again for each in again)
+
+
+def break_all(folder: Path) -> None:
+    """Each way in which an endpoint breaks, at a fifth of the calls of twelve conversations."""
+    print(f"{SHARE:.0%} of the calls: exit    seconds   MB  calls  ended          failed grades by kind")
+    for name in ("nothing", *BREAKING):
+        place = folder / f"broken-{name}"
+        place.mkdir()
+        faults = Faults({name: SHARE} if name in FAULTS else {})
+        done, results, counts = _rehearse(place, faults, 12, failing=False)
+        found = failures(results)
+        ended = ", ".join(f"{kind} {n}" for kind, n in sorted(found.ended.items()))
+        kinds = ", ".join(f"{kind} {n}" for kind, n in sorted(found.judges.items())) or "none"
+        print(
+            f"  {name:17} {done.code:6} {done.wall:9.1f} {done.memory:4.0f} {sum(counts.values()):6}"
+            f"  {ended}; {kinds}{f'; NOT ENDED {found.unanswered}' if found.unanswered else ''}"
+        )
+
+
+def mix(folder: Path, conversations: int, seed: int) -> None:
+    """429, 500, stalls, cut JSON and a bot that fails, beside the same run without any of them."""
+    runs = {}
+    for name, reply in (("clean", play), ("mixed", Faults(RATES, seed=seed))):
+        place = folder / name
+        place.mkdir()
+        runs[name] = _rehearse(place, reply, conversations, failing=name == "mixed")
+        done, results, counts = runs[name]
+        mean, graded = mean_of_answered(results)
+        found = failures(results)
+        print(
+            f"{name}: {conversations:,} conversations, exit {done.code}, {done.wall:.0f} s,"
+            f" {done.cpu:.0f} s CPU, {done.memory:.0f} MB,"
+            f" {sum(counts.values()):,} requests; mean {mean:.4f} over {graded:,} turns"
+        )
+        print(f"  ended {dict(found.ended)}, not ended {found.unanswered}")
+        print(f"  failed: bot {dict(found.bot)}, grades {dict(found.judges)}")
+        if isinstance(reply, Faults):
+            print(f"  met: {dict(reply.met)}")
+    (_, faulty, asked), (_, clean, once) = runs["mixed"], runs["clean"]
+    difference = mean_of_answered(faulty)[0] - mean_of_answered(clean)[0]
+    times = extra_requests(asked, once)
+    print(f"requests {times:.2f} x those of the clean run; means differ by {difference:+.4f}")
+
+
+def _rehearse(
+    place: Path, reply: Any, conversations: int, *, failing: bool
+) -> tuple[Measured, Results, Counter[str]]:
+    with serve(reply, latency=LATENCY, record=False) as server:
+        arguments = options(place, conversations, failing=failing, timeout=TIMEOUT)
+        given = {"REHEARSAL_JUDGE_URL": server.url, "REHEARSAL_JUDGE_KEY": "key"}
+        done = measure([str(ROOT / "run.py"), *arguments], environment=given)
+        counts = Counter(server.counts)
+    if done.code not in (0, 3):
+        sys.exit(done.stderr)
+    return done, read_run(find_run("latest", place / "runs")), counts
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""`--engine dask`: a run whose conversations are held on workers, and written by this process alone."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from simulator.cluster.connection import connected
+from simulator.cluster.hub import Hub
+from simulator.cluster.spread import Spread
+from simulator.errors import InputError
+from simulator.experiment import First, Progress, Sit, Sitting, nothing_first, rehearse
+from simulator.stage import Stage
+from simulator.store import RunFile
+from simulator.types import Conversation, Query, Rag
+
+
+async def perform(  # noqa: PLR0917 - the same as of the local engine
+    stage: Stage,
+    plan: tuple[Conversation, ...],
+    open_file: Callable[[], RunFile],
+    progress: Progress,
+    first: First = nothing_first,
+    sit: Sit | None = None,
+) -> tuple[Path, str | None]:
+    """Like the local engine's: gives the run file, and why the run stopped early if it did.
+
+    `sit` is for other kinds of sittings, which only the local engine knows.
+    The file is opened once every worker is checked and has connected the bot; nothing is paid before.
+    """
+    try:
+        async with connected(stage.settings) as connection:
+            hub = Hub(connection, stage, plan)
+            try:
+                await hub.open()
+            except* InputError as group:
+                raise group.exceptions[0] from None
+            file = open_file()
+
+            def spread(
+                record: RunFile,
+                stage: Stage,
+                rag: Rag,
+                progress: Progress,
+                part: Sequence[Conversation] | None,
+            ) -> Sitting:
+                return Spread(hub, record, stage, rag, progress, part)
+
+            try:
+                return file.path, await rehearse(file, stage, _elsewhere, progress, first, spread)
+            finally:
+                file.close()
+                await hub.close()
+    finally:
+        await stage.close(None)
+
+
+async def _elsewhere(_: Query) -> str:
+    """The bot is connected on the workers only."""
+    raise NotImplementedError

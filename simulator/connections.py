@@ -1,0 +1,144 @@
+"""What the models of one process share: clients, limits, rates, and what was learnt of each model."""
+
+import asyncio
+import importlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
+from tenacity.wait import wait_base
+
+from simulator.cache import ResponseCache
+from simulator.embedding import Batches, Send
+from simulator.endpoints import Endpoint
+from simulator.limits import Limiter, RetryAfter
+from simulator.rates import REQUESTS, TOKENS, Rates, Window
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+T = TypeVar("T")
+ATTEMPTS = 6
+# Seconds that an idle connection is kept: many servers hang up after five.
+IDLE = 4.0
+FORMATS = ("schema", "json", "text")
+
+
+@dataclass
+class Abilities:
+    """What one model at one endpoint has been found to understand."""
+
+    reply_format: str = FORMATS[0]
+    refused: set[str] = field(default_factory=set)
+
+
+class Connections:
+    """The clients, limits and known abilities of one process; closed once, at the end."""
+
+    def __init__(
+        self, *, calls: int, timeout: float, cache: ResponseCache, wait: wait_base | None = None
+    ) -> None:
+        """At most `calls` in flight per endpoint, each given `timeout` seconds."""
+        self.calls, self.timeout, self.cache = calls, timeout, cache
+        self.attempts = ATTEMPTS
+        self.wait = wait or RetryAfter()
+        self._clients: dict[tuple[str, str], AsyncOpenAI] = {}
+        self._limiters: dict[tuple[str, str], Limiter] = {}
+        self._abilities: dict[tuple[str, str], Abilities] = {}
+        self._windows: dict[tuple[str, str, int, int], Window] = {}
+        self._rates: dict[tuple[str, str, str, int | None, int | None], Rates] = {}
+        self._batches: dict[tuple[str, str, str], Batches] = {}
+        self._importing: asyncio.Task[Any] | None = None
+
+    def prepare(self) -> "asyncio.Task[Any]":
+        """Starts to import the client on a thread: it takes a while, and the bot can be asked meanwhile."""
+        if self._importing is None:
+            self._importing = asyncio.create_task(asyncio.to_thread(importlib.import_module, "openai"))
+        return self._importing
+
+    def client(self, endpoint: Endpoint) -> "AsyncOpenAI":
+        """The one client of this address and key; making one costs 18 ms of CPU."""
+        where = (endpoint.url, endpoint.key.get_secret_value())
+        if where not in self._clients:
+            self._clients[where] = client_of(endpoint, self.timeout, self.calls)
+        return self._clients[where]
+
+    def limiter(self, endpoint: Endpoint) -> Limiter:
+        """The limit that all roles at this address and key share."""
+        where = (endpoint.url, endpoint.key.get_secret_value())
+        return self._limiters.setdefault(where, Limiter(self.calls))
+
+    def rates(self, endpoint: Endpoint) -> Rates:
+        """The requests and tokens a minute of this model; what is given counts all models at the address."""
+        url, key = endpoint.url, endpoint.key.get_secret_value()
+        where = (url, key, endpoint.model, endpoint.rpm, endpoint.tpm)
+        if where not in self._rates:
+            given = [
+                (kind, most) for kind, most in ((REQUESTS, endpoint.rpm), (TOKENS, endpoint.tpm)) if most
+            ]
+            windows = [self._windows.setdefault((url, key, *each), Window(*each)) for each in given]
+            self._rates[where] = Rates(windows)
+        return self._rates[where]
+
+    def batches(self, endpoint: Endpoint, send: Send) -> Batches:
+        """Where texts for this embedding model are gathered; `send` is the first one's who asks."""
+        where = (endpoint.url, endpoint.key.get_secret_value(), endpoint.model)
+        return self._batches.setdefault(where, Batches(send))
+
+    def abilities(self, endpoint: Endpoint) -> Abilities:
+        """What this model has refused so far."""
+        return self._abilities.setdefault((endpoint.url, endpoint.model), Abilities())
+
+    async def persistently(
+        self, is_transient: Callable[[BaseException], bool], call: Callable[..., Awaitable[T]], *given: Any
+    ) -> T:
+        """What the call gives, at the first attempt or a later one; nearly all succeed at the first."""
+        try:
+            return await call(*given)
+        except Exception as error:
+            if not is_transient(error):
+                raise
+            first = [error]
+
+        async def again() -> T:
+            if first:
+                raise first.pop()
+            return await call(*given)
+
+        return await self.retrying(is_transient)(again)
+
+    def retrying(self, is_transient: Callable[[BaseException], bool]) -> AsyncRetrying:
+        """Six attempts at whatever may pass, with the waits of this process."""
+        return AsyncRetrying(
+            stop=stop_after_attempt(self.attempts),
+            wait=self.wait,
+            retry=retry_if_exception(is_transient),
+            reraise=True,
+        )
+
+    async def close(self) -> None:
+        """Closes every client, and the cache."""
+        for limiter in self._limiters.values():
+            limiter.close()
+        await asyncio.gather(*(batches.close() for batches in self._batches.values()))
+        if self._importing is not None:
+            await self._importing
+        await asyncio.gather(*(client.close() for client in self._clients.values()))
+        self.cache.close()
+
+
+def client_of(endpoint: Endpoint, timeout: float, calls: int) -> "AsyncOpenAI":
+    """A client with as many connections as there can be calls."""
+    from httpx2 import Limits
+    from openai import AsyncOpenAI, DefaultAioHttpClient  # half a second: only for runs with a model
+
+    # Every call in flight has its connection, and keeps it for the next call.
+    pool = Limits(max_connections=calls, max_keepalive_connections=calls, keepalive_expiry=IDLE)
+    return AsyncOpenAI(
+        api_key=endpoint.key.get_secret_value(),
+        base_url=endpoint.url,
+        max_retries=0,
+        timeout=timeout,
+        http_client=DefaultAioHttpClient(timeout=timeout, limits=pool),
+    )

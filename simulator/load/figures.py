@@ -1,0 +1,282 @@
+"""How quickly a bot answered many customers at once, how often it failed, and how well it answered then.
+
+Two times are told of every answer. The answer time runs from when the line was sent. The time from
+schedule runs from when it was due: a bot that is slow keeps later customers waiting before they can
+send anything, and who measures from the sending leaves that out ("coordinated omission", Gil Tene,
+How NOT to Measure Latency, 2013).
+"""
+
+import heapq
+import math
+from collections import Counter
+from collections.abc import Sequence
+from itertools import chain, pairwise
+from math import fsum
+
+from simulator.analysis.figures import Summary
+from simulator.analysis.intervals import bootstrap_interval
+from simulator.analysis.summary import counted, turn_failure
+from simulator.load.times import Asked, Sat, sittings_of
+from simulator.types import Results, Turn, Value
+
+# Parts of the run that the curve shows.
+SPANS = 48
+
+
+class Times(Value):
+    """Percentiles (nearest rank) of times in seconds; `n` lines stand behind them."""
+
+    n: int
+    p50: float
+    p95: float
+    p99: float
+    longest: float
+
+
+class Level(Value):
+    """The turns between two levels: how quick they were, and their mean score (0..1) with its 95 % interval.
+
+    `least` to `most` are lines in flight, or seconds where turns are divided by answer time.
+    """
+
+    least: float
+    most: float
+    turns: int
+    failed: int = 0
+    times: Times | None = None
+    score: float | None = None
+    graded: int = 0
+    interval: tuple[float, float] | None = None
+
+
+class Span(Value):
+    """A part of the run: from `at` seconds on, how many lines were in flight, and how long answers took."""
+
+    at: float
+    in_flight: int
+    answered: int = 0
+    failed: int = 0
+    p50: float | None = None
+    p95: float | None = None
+
+
+class Load(Value):
+    """What a load rehearsal came to. Times are in seconds; `failures` are the bot's, by kind.
+
+    Timeouts stand in `answers` and `scheduled` with the time that was waited; other failures do not.
+    `queued` is how long customers waited for another one to leave before they could begin, `late` how much
+    later than planned the rehearsal sent the other lines, `waiting` how long lines waited for a place at
+    the bot, where it has places. `quiet` and `busy` are the turns with fewest and most lines in flight,
+    `quick` and `slow` those with the shortest and the longest answer times: a third each.
+    """
+
+    customers: int
+    arrival: str
+    think: float | None
+    timeout: float
+    sittings: int
+    asked: int
+    seconds: float
+    throughput: float
+    most_in_flight: int
+    mean_in_flight: float
+    failures: dict[str, int]
+    answers: Times | None = None
+    scheduled: Times | None = None
+    queued: Times | None = None
+    late: Times | None = None
+    waiting: Times | None = None
+    quiet: Level | None = None
+    busy: Level | None = None
+    quick: Level | None = None
+    slow: Level | None = None
+    curve: tuple[Span, ...] = ()
+
+
+class _Line(Value):
+    """One line with all that is known of it."""
+
+    asked: Asked
+    case: str
+    places: bool
+    seconds: float
+    waited: float
+    failure: str | None
+    in_flight: int
+    value: float | None
+
+    @property
+    def timed(self) -> bool:
+        """Whether its time says anything about answering: a refused connection is not quick."""
+        return self.failure in (None, "timeout")
+
+
+def load_of(results: Results, summary: Summary) -> Load | None:
+    """The figures of a load rehearsal; None for any other run."""
+    sittings = sittings_of(results.notes)
+    every = [_lines(sat, results, summary) for sat in sittings]
+    lines = list(chain.from_iterable(every))
+    if not lines:
+        return None
+    seconds = fsum(max(line.asked.answered for line in part) for part in every if part)
+    timed = [line for line in lines if line.timed]
+    quiet, busy = _thirds(timed, [line.in_flight for line in timed], summary, lines)
+    quick, slow = _thirds(timed, [line.seconds for line in timed], summary, timed)
+    longest = max(every, key=len)
+    return Load(
+        customers=max(sat.customers for sat in sittings),
+        arrival=sittings[0].arrival,
+        think=sittings[0].think,
+        timeout=sittings[0].timeout,
+        sittings=len(sittings),
+        asked=len(lines),
+        seconds=seconds,
+        throughput=len(lines) / seconds if seconds else 0.0,
+        most_in_flight=max(line.in_flight for line in lines),
+        mean_in_flight=fsum(line.asked.answered - line.asked.sent for line in lines) / seconds
+        if seconds
+        else 0.0,
+        failures=dict(Counter(line.failure for line in lines if line.failure).most_common()),
+        answers=times([line.seconds for line in timed]),
+        scheduled=times([line.asked.answered - line.asked.due for line in timed]),
+        queued=times([line.asked.sent - line.asked.due for line in lines if line.asked.turn == 1]),
+        late=times([line.asked.sent - line.asked.due for line in lines if line.asked.turn > 1]),
+        waiting=times([line.waited for line in lines if line.places]),
+        quiet=quiet,
+        busy=busy,
+        quick=quick,
+        slow=slow,
+        curve=_curve(longest),
+    )
+
+
+def times(found: Sequence[float]) -> Times | None:
+    """The percentiles of some times; None where there are none."""
+    if not found:
+        return None
+    ranked = sorted(found)
+    p50, p95, p99 = (ranked[max(0, math.ceil(share * len(ranked)) - 1)] for share in (0.5, 0.95, 0.99))
+    return Times(n=len(ranked), p50=p50, p95=p95, p99=p99, longest=ranked[-1])
+
+
+def _lines(sat: Sat, results: Results, summary: Summary) -> list[_Line]:
+    """The lines of a sitting that are in the run, in the order in which they were sent."""
+    talks = {talk.id: talk for talk in counted(results).conversations}
+    turns = {(talk.id, turn.index): turn for talk in talks.values() for turn in talk.turns}
+    values = {
+        (score.conversation, score.turn): score.value
+        for score in results.scores
+        if score.judge == summary.primary and score.state == "scored"
+    }
+    found = sorted((each for each in sat.asked if (each.conversation, each.turn) in turns), key=_sent)
+    lines = []
+    for asked, in_flight in zip(found, _in_flight(found), strict=True):
+        turn = turns[asked.conversation, asked.turn]
+        whole = asked.answered - asked.sent
+        seconds = _own(turn, whole) if sat.places else whole
+        lines.append(
+            _Line(
+                asked=asked,
+                case=talks[asked.conversation].case.id,
+                places=sat.places,
+                seconds=seconds,
+                waited=max(0.0, whole - seconds),
+                failure=turn_failure(turn),
+                in_flight=in_flight,
+                value=values.get((asked.conversation, asked.turn)),
+            )
+        )
+    return lines
+
+
+def _sent(asked: Asked) -> float:
+    return asked.sent
+
+
+def _own(turn: Turn, whole: float) -> float:
+    """The bot's own time, where waiting for a place comes before it."""
+    return whole if turn.answer.seconds is None else min(whole, turn.answer.seconds)
+
+
+def _in_flight(found: Sequence[Asked]) -> list[int]:
+    """How many lines were waiting for an answer when each was sent, itself among them."""
+    open_until: list[float] = []
+    levels = []
+    for asked in found:
+        while open_until and open_until[0] <= asked.sent:
+            heapq.heappop(open_until)
+        heapq.heappush(open_until, asked.answered)
+        levels.append(len(open_until))
+    return levels
+
+
+def _thirds(
+    timed: Sequence[_Line], keys: Sequence[float], summary: Summary, lines: Sequence[_Line]
+) -> tuple[Level | None, Level | None]:
+    """The third of the turns with the lowest keys, that with the highest; none where all are alike."""
+    ranked = sorted(keys)
+    if len(ranked) < 3:
+        return None, None
+    low, high = ranked[(len(ranked) - 1) // 3], ranked[len(ranked) - 1 - (len(ranked) - 1) // 3]
+    if low >= high:
+        return None, None
+    known = dict(zip(map(id, timed), keys, strict=True))
+
+    def level(least: float, most: float) -> Level:
+        mine = [line for line in lines if least <= known.get(id(line), float(line.in_flight)) <= most]
+        return _level(mine, least, most, summary)
+
+    return level(ranked[0], low), level(high, ranked[-1])
+
+
+def _level(mine: Sequence[_Line], least: float, most: float, summary: Summary) -> Level:
+    graded = [(line.value, line.case) for line in mine if line.value is not None]
+    values, cases = [value for value, _ in graded], [case for _, case in graded]
+    return Level(
+        least=least,
+        most=most,
+        turns=len(mine),
+        failed=sum(line.failure is not None for line in mine),
+        times=times([line.seconds for line in mine if line.timed]),
+        score=fsum(values) / len(values) if values else None,
+        graded=len(values),
+        interval=bootstrap_interval(values, cases, seed=len(summary.run)) if values else None,
+    )
+
+
+def _curve(lines: Sequence[_Line]) -> tuple[Span, ...]:
+    """The run in equal parts: most lines in flight in each, and the times of what was sent in it."""
+    last = max((line.asked.answered for line in lines), default=0.0)
+    if not last:
+        return ()
+    edges = [last * each / SPANS for each in range(SPANS + 1)]
+    return tuple(_span(lines, start, end) for start, end in pairwise(edges))
+
+
+def _span(lines: Sequence[_Line], start: float, end: float) -> Span:
+    mine = [line for line in lines if start <= line.asked.sent < end]
+    there = sum(line.asked.sent < start < line.asked.answered for line in lines)
+    found = times([line.seconds for line in mine if line.timed])
+    return Span(
+        at=start,
+        in_flight=max([there, *(line.in_flight for line in mine)]),
+        answered=len(mine),
+        failed=sum(line.failure is not None for line in mine),
+        p50=found.p50 if found else None,
+        p95=found.p95 if found else None,
+    )
+
+
+def as_json(load: Load) -> dict[str, object]:
+    """The object under "load" that `--json` prints, times in seconds with 4 decimals."""
+    told = load.model_dump(mode="json")
+    names = {"answers": "answer_seconds", "scheduled": "from_schedule_seconds"}
+    return {names.get(key, key): _rounded(value) for key, value in told.items()}
+
+
+def _rounded(value: object) -> object:
+    if isinstance(value, float):
+        return round(value, 4)
+    if isinstance(value, dict):
+        return {key: _rounded(each) for key, each in value.items()}
+    return [_rounded(each) for each in value] if isinstance(value, list) else value

@@ -1,0 +1,167 @@
+"""A scheduler and workers as processes of their own, over loopback; runs here and there to be compared."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from simulator.endpoints import endpoints
+from simulator.experiment import Progress, create_run
+from simulator.experiment import perform as perform_here
+from simulator.plan import read_plan
+from simulator.settings import Settings
+from simulator.spending import Ledger
+from simulator.stage import Stage
+from simulator.store import RunFile, read_run
+from simulator.types import Conversation, Results
+from tests.playing import Quiet
+
+ROOT = Path(__file__).resolve().parent.parent
+# A bot that takes its time, and notes every question: what was asked twice was paid for twice.
+SLOW = """
+import asyncio, os
+
+with open(os.environ["ASKED"] + ".pids", "a", encoding="utf-8") as file:
+    file.write(f"{os.getpid()}\\n")
+
+async def answer(query):
+    await asyncio.sleep(0.05)
+    with open(os.environ["ASKED"], "a", encoding="utf-8") as file:
+        file.write(f"{query.case} {len(query.history)}\\n")
+    return f"「{query.text}」ですね。"
+"""
+
+
+class Machines:
+    """Processes that are ended with it, however it ends."""
+
+    def __init__(self, folder: Path) -> None:
+        """Nothing runs yet."""
+        self.folder, self.address = folder, ""
+        self.asked = folder / "asked"
+        self.scheduler: subprocess.Popen[bytes] | None = None
+        self.workers: list[subprocess.Popen[bytes]] = []
+
+    def start(self) -> None:
+        """A scheduler at a free port."""
+        told = self.folder / "scheduler.json"
+        told.unlink(missing_ok=True)
+        self.scheduler = self._process("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-show",
+            "--dashboard-address", "127.0.0.1:0", "--scheduler-file", str(told))  # fmt: skip
+        wait_for(lambda: told.is_file() and told.read_bytes().endswith(b"}"))
+        self.address = str(json.loads(told.read_text(encoding="utf-8"))["address"])
+
+    def worker(self, path: Path | None = ROOT) -> subprocess.Popen[bytes]:
+        """One more worker, whose program is in `path`."""
+        known = {"PYTHONPATH": str(path)} if path else {}
+        started = self._process(
+            "worker", self.address, "--no-nanny", "--nthreads", "1", "--host", "127.0.0.1",
+            "--dashboard-address", "127.0.0.1:0", "--local-directory", str(self.folder), **known,
+        )  # fmt: skip
+        self.workers.append(started)
+        return started
+
+    def two(self) -> None:
+        """Two workers, whatever became of those before."""
+        self.workers = [worker for worker in self.workers if worker.poll() is None]
+        while len(self.workers) < 2:
+            self.worker()
+
+    def _process(self, *arguments: str, **environment: str) -> subprocess.Popen[bytes]:
+        clean = {
+            k: v for k, v in os.environ.items() if not k.startswith(("REHEARSAL_", "OPENAI_", "PYTHONPATH"))
+        }
+        log = (self.folder / "log").open("ab")
+        with log:
+            return subprocess.Popen(
+                [sys.executable, "-m", "dask", *arguments],
+                cwd=self.folder, env=clean | {"ASKED": str(self.asked)} | environment, stdout=log, stderr=log,
+            )  # fmt: skip
+
+    def end(self) -> None:
+        """All of them, at once."""
+        for process in [*self.workers, *([self.scheduler] if self.scheduler else [])]:
+            kill(process)
+        self.workers, self.scheduler = [], None
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """As the system does when memory runs out."""
+    process.send_signal(signal.SIGKILL)
+    process.wait(10)
+
+
+def wait_for(is_so: Callable[[], bool], seconds: float = 20.0) -> None:
+    """Until something is so."""
+    until = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < until, "it never came to pass"
+        time.sleep(0.02)
+
+
+class Acting(Quiet):
+    """Progress that does something once so many conversations are over."""
+
+    def __init__(self, after: int, act: Callable[[], Any]) -> None:
+        super().__init__()
+        self.after, self.act = after, act
+        self.before: set[str] = set()
+
+    def ended(self, conversation: Conversation) -> None:
+        """A conversation is over."""
+        super().ended(conversation)
+        if self.over <= self.after:
+            self.before.add(conversation.case.id)
+        if self.over == self.after:
+            self.act()
+
+
+def offline(**given: Any) -> Settings:
+    """Settings of a run without models."""
+    known: dict[str, Any] = {"offline": True, "cache": "off", "persona": ("angry",), "runs": "runs"}
+    return Settings(**(known | given))
+
+
+async def rehearsed(settings: Settings, progress: Progress | None = None) -> tuple[Results, str | None]:
+    """A run from beginning to end, by the engine of these settings."""
+    plan, personas = read_plan(settings)
+    stage = Stage(settings, endpoints(settings), personas, Ledger.of(settings))
+    stage.check_adapter(plan)
+
+    def opened() -> RunFile:
+        return create_run(settings, stage, plan, personas)
+
+    return await _performed(settings, stage, plan, opened, progress)
+
+
+async def resumed(
+    results: Results, settings: Settings, progress: Progress | None = None
+) -> tuple[Results, str | None]:
+    """The same run taken up again, by the engine of these settings."""
+    file = RunFile.reopen(Path(settings.runs, results.run.id, "run.sqlite"))
+    stage = Stage(settings, endpoints(settings), results.personas, Ledger.of(settings, results))
+
+    def opened() -> RunFile:
+        file.reopened()
+        return file
+
+    return await _performed(settings, stage, results.conversations, opened, progress)
+
+
+async def _performed(
+    settings: Settings,
+    stage: Stage,
+    plan: tuple[Conversation, ...],
+    opened: Callable[[], RunFile],
+    progress: Progress | None,
+) -> tuple[Results, str | None]:
+    from simulator.cluster.engine import perform as perform_there
+
+    perform = perform_there if settings.engine == "dask" else perform_here
+    path, stopped = await perform(stage, plan, opened, progress or Quiet())
+    return read_run(path), stopped

@@ -1,0 +1,85 @@
+"""What was asked of an endpoint more often than a run without a disturbance asks for it."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from tests.crash.endpoint import Call
+
+# Seconds that a busy process may take to read an answer and to store it: it is in flight until then.
+GRACE = 0.5
+
+
+@dataclass(frozen=True)
+class Sitting:
+    """One process working on a run: when it began and ended, on the clock of the calls."""
+
+    began: float
+    ended: float
+    killed: bool
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """Calls that were made again: by the process that made them first, and when, the age of the answer.
+
+    That is how many seconds before the end of the process it was answered; -1 stands for not at all.
+    `unexplained` counts what was asked again although nobody had been killed.
+    """
+
+    lost: dict[float, dict[float, float]]
+    unexplained: int
+
+    @property
+    def again(self) -> int:
+        """All that was asked again."""
+        return self.unexplained + sum(map(len, self.lost.values()))
+
+    @property
+    def ages(self) -> list[float]:
+        """Of what was asked again although it had been answered."""
+        return [age for calls in self.lost.values() for age in calls.values() if age >= 0]
+
+    def paid_twice(self, calls: int) -> int:
+        """Beyond those in flight at a kill, which are at most `calls` and not answered for long."""
+        had = sum(age > GRACE for age in self.ages)
+        return self.unexplained + had + sum(max(0, len(each) - calls) for each in self.lost.values())
+
+
+def asked(calls: Iterable[Call]) -> Counter[str]:
+    """How often each unit was asked for."""
+    return Counter(unit for call in calls for unit in call.asked)
+
+
+def repeats(calls: Iterable[Call], once: Counter[str], sittings: Sequence[Sitting]) -> Repeats:
+    """The units asked for more often than in `once`, by the processes that asked."""
+    by_unit: dict[str, list[Call]] = defaultdict(list)
+    for call in calls:
+        for unit in call.asked:
+            by_unit[unit].append(call)
+    lost: dict[float, dict[float, float]] = defaultdict(dict)
+    unexplained = 0
+    for unit, found in by_unit.items():
+        excess = max(0, len(found) - once[unit])
+        again = [pair for pair in pairwise(found) if _was_lost(*pair, sittings)][:excess]
+        unexplained += excess - len(again)
+        for first, _ in again:
+            sitting = _asking(first, sittings)
+            lost[sitting.began][first.arrived] = _age(first, sitting)
+    return Repeats(dict(lost), unexplained)
+
+
+def _was_lost(first: Call, second: Call, sittings: Sequence[Sitting]) -> bool:
+    asking = _asking(first, sittings)
+    return asking.killed and asking != _asking(second, sittings)
+
+
+def _asking(call: Call, sittings: Sequence[Sitting]) -> Sitting:
+    """Who asked: what was sent before the end can still arrive after it."""
+    return next((each for each in reversed(sittings) if each.began <= call.arrived), sittings[0])
+
+
+def _age(call: Call, asking: Sitting) -> float:
+    answered = call.answered is not None and call.answered <= asking.ended
+    return asking.ended - (call.answered or 0.0) if answered else -1.0

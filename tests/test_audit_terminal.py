@@ -1,0 +1,151 @@
+"""What bots, cases and knowledge hold of control codes, formulas and paths: no command lets it through."""
+
+import csv
+import gzip
+import json
+import re
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from simulator.commands.app import main
+
+# A cleared screen, a title, a link, one C1 code, a bell, a turned direction, and a line that is written over.
+HOSTILE = "\x1b[2J\x1b]0;owned\x07\x1b]8;;http://evil\x1b\\X\x9b31m\x07\u202e\r\x08"
+FORMULA = '=HYPERLINK("http://evil","x")'
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+BOT = f"""
+CODES = {HOSTILE!r}
+
+def answer(question):
+    found = CODES + "資料。送料は550円です。"
+    return {{"answer": CODES + {FORMULA!r} + "返品は30日以内です。" + CODES, "passages": [found]}}
+
+def other(question):
+    return {{"answer": CODES + "送料は550円です。@SUM(1)", "passages": [CODES + "別の資料です。"]}}
+
+def fails(question):
+    raise RuntimeError(CODES)
+"""
+
+
+@pytest.fixture
+def runs(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> list[str]:
+    """Three runs of a bot that speaks in control codes, about cases that do."""
+    rows = [
+        {"id": f"q{n}", "question": f"送料{n}は？{HOSTILE}", "references": f"{HOSTILE}550円です。",
+         "goal": HOSTILE, "tags": [HOSTILE], "facts": [f"{HOSTILE}会員です"]}
+        for n in (1, 2)
+    ]  # fmt: skip
+    lines = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    (tmp_path / "cases.jsonl").write_text(lines, encoding="utf-8")
+    (tmp_path / "bot.py").write_text(BOT, encoding="utf-8")
+    for name in ("answer", "other", "fails"):
+        code = main([
+            "--cases", "cases.jsonl", "--adapter", f"bot.py:{name}", "--offline", "--persona", "angry",
+            "--turns", "1", "--to", "csv,markdown,json",
+        ])  # fmt: skip
+        assert code in {0, 1}
+    told = capfd.readouterr()
+    assert_plain(told.out + told.err)
+    return sorted(path.name for path in (tmp_path / "runs").iterdir())
+
+
+def assert_plain(text: str) -> None:
+    """Nothing in it moves a cursor, sets a title or turns the direction of writing."""
+    found = CONTROL.search(text)
+    assert found is None, repr(text[max(0, found.start() - 60) : found.end() + 20])
+
+
+def test_no_command_prints_control_codes(
+    runs: Sequence[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """fixes, diff, history, compare, cross-examine, cases make, report, review, doctor, and errors."""
+    first, second, failed = runs
+    (tmp_path / "kb.md").write_text(f"# 返品{HOSTILE}\n返品は{HOSTILE}30日以内に承ります。\n" * 4, "utf-8")
+    for command in (
+        ("fixes", first), ("fixes", failed), ("fixes", first, "--markdown", "f.md"),
+        ("fixes", second, "--focus", "focus.jsonl"), ("diff", first, second, "--markdown", "d.md"),
+        ("history",), ("compare", first, second, "--markdown", "c.md", "--html", "c.html"),
+        ("cross-examine", first, "--limit", "2"), ("report", first, "--to", "csv,markdown"),
+        ("report", first, second), ("cases", "make", "kb.md", "--offline", "--number", "3"),
+        ("review", first), ("purge", HOSTILE, "--yes"), ("fixes", HOSTILE), ("list",),
+        ("doctor", "--cases", "cases.jsonl", "--adapter", "bot.py:fails", "--offline"),
+    ):  # fmt: skip
+        main(list(command))
+        told = capfd.readouterr()
+        assert "Traceback" not in told.err, command
+        assert_plain(told.out + told.err)
+
+
+def test_written_tables_hold_no_formulas_and_no_codes(runs: Sequence[str], tmp_path: Path) -> None:
+    """A cell of the CSV begins with no sign that a spreadsheet would compute; Markdown has no codes."""
+    folder = tmp_path / "runs" / runs[0]
+    with (folder / "report.csv").open(encoding="utf-8-sig", newline="") as file:
+        cells = [cell for row in csv.reader(file) for cell in row]
+    assert any("HYPERLINK" in cell for cell in cells)
+    assert [cell for cell in cells if cell[:1] in ("=", "+", "@", "\t", "\r")] == []
+    assert_plain((folder / "report.md").read_text(encoding="utf-8"))
+
+
+NAMES = ("../../x", "/etc/passwd", "..\\..\\x", "CON", "a" * 5000, "~", "$(id)", "%2e%2e/x", "-rf")
+
+
+def test_ids_lead_nowhere(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """An id of a case or run names no file: nothing is made outside the folder of the runs."""
+    (tmp_path / "in").mkdir()
+    lines = (json.dumps({"id": name, "question": "送料は？"}) for name in NAMES)
+    (tmp_path / "cases.jsonl").write_text("\n".join(lines), encoding="utf-8")
+
+    def files() -> set[Path]:
+        return {p for p in tmp_path.rglob("*") if p.relative_to(tmp_path).parts[0] not in {"in", "cache"}}
+
+    before = files()
+    options = ("--cases", "cases.jsonl", "--offline", "--runs", "in/runs", "--turns", "1")
+    assert main([*options, "--persona", "calm", "--to", "csv,xlsx,json"]) == 0
+    for name in NAMES:
+        for command in (("report", name), ("fixes", name), ("--resume", name), ("--persona", name)):
+            assert main([*command, "--runs", "in/runs"]) == 2, command
+    assert files() == before
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def bomb_of(kind: str, folder: Path) -> Path:
+    """A small file that would fill the memory."""
+    path = folder / f"bomb.{kind}"
+    if kind == "jsonl.gz":
+        path.write_bytes(gzip.compress(b'{"question": "' + b"a" * (80 << 20), compresslevel=6))
+    elif kind == "yaml":
+        lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+        lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
+        path.write_text("\n".join(lines), encoding="utf-8")
+    elif kind == "json":
+        path.write_text("[" * 100_000, encoding="utf-8")
+    else:
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as book:
+            book.writestr("[Content_Types].xml", "<Types/>")
+            book.writestr("xl/worksheets/sheet1.xml", b"0" * (80 << 20))
+    return path
+
+
+@pytest.mark.parametrize("kind", ["jsonl.gz", "yaml", "json", "xlsx"])
+def test_bombs_are_refused_in_one_line(kind: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """A small file that unpacks to hundreds of megabytes is told, not read."""
+    assert main(["--cases", str(bomb_of(kind, tmp_path)), "--offline", "--dry-run"]) == 2
+    told = capfd.readouterr().err
+    assert len(told.strip().splitlines()) == 1, told
+
+
+def test_a_worksheet_that_claims_to_be_huge_is_read_as_far_as_it_is_filled(tmp_path: Path) -> None:
+    """Its dimension says a million rows and sixteen thousand columns; one cell is there."""
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    sheet = book.active
+    assert sheet is not None
+    sheet["A1"], sheet["A2"], sheet["XFD1048576"] = "question", "送料は？", " "
+    book.save(tmp_path / "wide.xlsx")
+
+    assert main(["--cases", "wide.xlsx", "--offline", "--dry-run"]) == 0

@@ -1,0 +1,143 @@
+"""A run within a budget: it stops in time, leaves what it has, and goes on with more."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.commands.app import main
+from simulator.spending import Prices
+from simulator.store import find_run, read_run
+from simulator.types import Ended, Results, Usage
+from tests.servers.openai import OpenAIServer, Reply, play, serve
+
+MODELS = {"user": "gpt-4.1-mini", "judge": "gpt-4.1", "embed": "text-embedding-3-small"}
+BOT = "def answer(question):\n    return question + 'です。', ['よくある質問']\n"
+HERE = ("--adapter", "bot.py:answer", "--cache", "off", "--turns", "2", "--persona", "angry,calm", "--json")
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
+    """The fake endpoint, with models that have a price."""
+    Path("bot.py").write_text(BOT, encoding="utf-8")
+    with serve(latency=0.02) as started:
+        monkeypatch.setenv("OPENAI_BASE_URL", started.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "key")
+        for role, model in MODELS.items():
+            monkeypatch.setenv(f"REHEARSAL_{role.upper()}_MODEL", model)
+        yield started
+
+
+def rehearse(*arguments: str) -> int:
+    """The main job, here."""
+    return main([*HERE, *arguments])
+
+
+def newest() -> Results:
+    """The newest run."""
+    return read_run(find_run("latest", Path("runs")))
+
+
+def billed(server: OpenAIServer) -> float:
+    """What the endpoint would send the bill for: every request that it answered."""
+    prices, total = Prices(), 0.0
+    for role, usage in served(server):
+        total += prices.cost_usd(Usage(model=MODELS[role], tokens_in=usage[0], tokens_out=usage[1])) or 0.0
+    return total
+
+
+def served(server: OpenAIServer) -> list[tuple[str, tuple[int, int]]]:
+    """Role and tokens of every answered request, as the server told them."""
+    return server.told  # type: ignore[attr-defined, no-any-return]
+
+
+def counting(server: OpenAIServer) -> None:
+    """Has the server remember what it charges for chat calls, whether or not anyone keeps the answer."""
+    told: list[tuple[str, tuple[int, int]]] = []
+
+    def reply(request: dict[str, Any]) -> Reply:
+        tokens_in = sum(len(message["content"].encode()) for message in request["messages"]) // 4
+        text = play(request)
+        role = next(role for role, model in MODELS.items() if model == request["model"])
+        told.append((role, (tokens_in, len(text.encode()) // 3)))
+        usage = {"prompt_tokens": tokens_in, "completion_tokens": len(text.encode()) // 3}
+        return Reply(text, usage=usage)
+
+    server.reply, server.told = reply, told  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("judging", ["combined", "separate"])
+def test_the_budget_is_not_exceeded_by_calls_in_flight(
+    capsys: pytest.CaptureFixture[str], server: OpenAIServer, judging: str
+) -> None:
+    """With 60 conversations at once the endpoint has billed no more, and the result so far is a valid one."""
+    counting(server)
+    budget = 0.3
+    code = rehearse("--limit", "30", "--concurrency", "60", "--judging", judging, "--budget", str(budget))
+    out, err = capsys.readouterr()
+    shown, cut = json.loads(out), newest()
+
+    assert code == 3
+    assert server.max_in_flight >= 5
+    assert 0.7 * budget < billed(server) <= shown["cost_usd"] + 1e-4
+    assert shown["cost_usd"] <= budget
+    assert "the budget of 0.3 USD is spent" in err
+    assert cut.run.status == "stopped"
+    assert {talk.ended for talk in cut.conversations} & {Ended.BUDGET}
+    assert cut.scores
+    assert Path("runs", shown["run"], "report.html").stat().st_size > 10_000
+
+    assert rehearse("--resume", "latest", "--budget", "9USD") == 0
+    done = newest()
+    assert done.run.status == "finished"
+    assert all(talk.ended is not Ended.BUDGET for talk in done.conversations)
+    assert {(s.conversation, s.turn, s.judge) for s in cut.scores} <= {
+        (s.conversation, s.turn, s.judge) for s in done.scores
+    }
+    calls = sum(spent.calls for role, spent in done.spending.items() if role != "embed")
+    assert server.counts["chat"] == calls
+
+
+def test_an_unknown_price_is_refused_before_anything_is_paid(
+    capsys: pytest.CaptureFixture[str], server: OpenAIServer
+) -> None:
+    """One line, exit code 2, no call, no run; a price of one's own mends it; without a budget it runs."""
+    asked = ("--limit", "1", "--judge-model", "our-own", "--judges", "fluency")
+    assert rehearse(*asked, "--budget", "5") == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+
+    assert error.startswith("error: --budget needs the price of our-own (judge)")
+    assert '[prices."our-own"]' in error
+    assert (server.requests, Path("runs").exists()) == ([], False)
+    Path("own.toml").write_text('[prices."our-own"]\ninput = 60\noutput = 240\ncurrency = "JPY"\n')
+    assert rehearse(*asked, "--budget", "800円", "--prices", "own.toml") == 0
+    known = json.loads(capsys.readouterr().out)
+    assert rehearse(*asked) == 0
+    unknown = json.loads(capsys.readouterr().out)
+
+    assert known["usage"]["judge"]["our-own"]["cost_usd"] > 0
+    assert known["cost_usd"] > 0
+    assert unknown["usage"]["judge"]["our-own"]["cost_usd"] is unknown["cost_usd"] is None
+    assert unknown["usage"]["user"]["gpt-4.1-mini"]["cost_usd"] > 0
+
+
+def test_cached_calls_stand_apart_and_cost_nothing(
+    capsys: pytest.CaptureFixture[str], server: OpenAIServer
+) -> None:
+    """By role and model: in the object of `--json`, on the page and in the terminal."""
+    for _ in range(2):
+        assert rehearse("--limit", "1", "--cache", "on") == 0
+    out, err = capsys.readouterr()
+    shown = json.loads(out.splitlines()[-1])
+    run = shown["run"]
+
+    for role, model in MODELS.items():
+        (used,) = shown["usage"][role].items()
+        assert used[0] == model
+        assert used[1] == {"calls": 0, "cached": used[1]["cached"], "in": 0, "out": 0, "cost_usd": 0}
+        assert used[1]["cached"] > 0
+    assert re.search(r"gpt-4\.1-mini", err)
+    assert "（gpt-4.1-mini）" in Path("runs", run, "report.html").read_text(encoding="utf-8")

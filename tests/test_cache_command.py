@@ -1,0 +1,109 @@
+"""What of models' answers is kept on this machine, and how to be rid of it."""
+
+import json
+import sqlite3
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.cache import ResponseCache
+from simulator.commands.app import main
+from simulator.kept_answers import cache_file
+
+BODY: dict[str, Any] = {"choices": [{"message": {"content": "はい" * 500}}]}
+
+
+def kept(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> Any:
+    """The object that the command prints."""
+    assert main(["cache", *arguments, "--json"]) == code
+    return json.loads(capsys.readouterr().out)
+
+
+def filled() -> None:
+    """Two answers of one model, one of another, and one of an earlier version's file."""
+    path = cache_file()
+    path.parent.mkdir(parents=True)
+    with sqlite3.connect(path) as file:
+        file.execute("CREATE TABLE responses (key TEXT PRIMARY KEY, body TEXT NOT NULL)")
+        file.execute("INSERT INTO responses VALUES ('old', '{}')")
+    file.close()
+    cache = ResponseCache("on")
+    for key, endpoint in (("a", "http://one/v1 gpt"), ("b", "http://one/v1 gpt"), ("c", "http://two/v1 ada")):
+        cache.put(key, BODY, endpoint)
+    assert cache.get("old") == {}
+    cache.close()
+
+
+def aged(key: str, days: float) -> None:
+    """Makes an answer older."""
+    at = datetime.now(tz=UTC) - timedelta(days=days)
+    with sqlite3.connect(cache_file()) as file:
+        file.execute("UPDATE responses SET kept = ? WHERE key = ?", (at.isoformat(timespec="seconds"), key))
+    file.close()
+
+
+def test_an_empty_cache_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing is made by looking."""
+    shown = kept(capsys)
+
+    assert (shown["bytes"], shown["cleared"], shown["endpoints"]) == (0, None, [])
+    assert kept(capsys, "clear")["cleared"] == 0
+    assert not cache_file().exists()
+
+
+def test_entries_are_shown_by_endpoint_and_model(capsys: pytest.CaptureFixture[str]) -> None:
+    """The largest first; what an earlier version kept has no endpoint."""
+    filled()
+    shown = kept(capsys)
+
+    assert shown["file"] == str(cache_file())
+    assert shown["bytes"] >= cache_file().stat().st_size
+    assert [(row["endpoint"], row["entries"]) for row in shown["endpoints"]] == [
+        ("http://one/v1 gpt", 2), ("http://two/v1 ada", 1), ("", 1),
+    ]  # fmt: skip
+    assert shown["endpoints"][0]["size"] > 6000
+    aged("a", 40)
+    assert main(["cache"]) == 0
+    first, *rows = capsys.readouterr().out.splitlines()
+    assert first.startswith(f"{cache_file()}: 4 answers, ")
+    assert "0 hours to 40 days old" in rows[0]
+    assert rows[-1].endswith("age unknown               before endpoints were noted")
+
+
+def test_clear_empties_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """All of it, or what is older than so many days; the file shrinks, and works on."""
+    filled()
+    aged("a", 40)
+    size = cache_file().stat().st_size
+
+    assert kept(capsys, "clear", "--older-than", "30")["cleared"] == 2
+    cache = ResponseCache("on")
+    assert (cache.get("a"), cache.get("old"), cache.get("b")) == (None, None, BODY)
+    cache.close()
+    assert kept(capsys, "clear")["cleared"] == 2
+    assert cache_file().stat().st_size <= size
+    assert "はい" not in cache_file().read_bytes().decode("utf-8", "replace")
+    assert kept(capsys)["endpoints"] == []
+
+
+def test_a_broken_file_can_be_cleared(capsys: pytest.CaptureFixture[str]) -> None:
+    """It is said to be none, and `clear` removes it."""
+    path = cache_file()
+    path.parent.mkdir(parents=True)
+    Path(path).write_bytes(b"no database at all, but long enough to look like one" * 20)
+
+    assert main(["cache"]) == 3
+    assert "cannot be read or emptied" in capsys.readouterr().err
+    assert kept(capsys, "clear")["endpoints"] == []
+    assert not path.exists()
+
+
+def test_what_makes_no_sense_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """In one line, and nothing is cleared."""
+    filled()
+    for arguments in (["--older-than", "3"], ["clera"], ["clear", "--older-than", "-1"]):
+        assert main(["cache", *arguments]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+    assert len(kept(capsys)["endpoints"]) == 3

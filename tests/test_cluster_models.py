@@ -1,0 +1,171 @@
+"""With models: keys stay where they are, the budget holds for all workers together, and files are chosen."""
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.cluster import about, shipping
+from simulator.commands import engine
+from simulator.commands.app import main
+from simulator.errors import InputError
+from simulator.settings import Settings
+from simulator.stage import PACKAGES
+from tests.clusters import offline, rehearsed, resumed
+from tests.servers.openai import OpenAIServer
+
+needs_dask = pytest.mark.skipif(
+    find_spec("distributed") is None, reason="the extra 'cluster' is not installed"
+)
+BUDGET = 0.12
+KEY = "sk-never-to-be-seen-1234567890"
+
+
+def files_with(text: str, folder: Path) -> list[Path]:
+    """The files below a folder that hold a text."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return [path for path in files if text.encode() in path.read_bytes()]
+
+
+@needs_dask
+async def test_the_budget_holds_for_all_workers_and_no_key_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stops below the budget, goes on with a larger one, and asks for nothing that was paid before."""
+    price = {"input": 10.0, "output": 10.0}
+    known: dict[str, Any] = {
+        "offline": False, "limit": 6, "turns": 2, "judges": ("turn", "fluency"),
+        "engine": "dask", "workers": 2,
+        "adapter": "bot.py:answer", "user_model": "u", "judge_model": "j", "embed_model": "lexical",
+        "demo_model": "lexical", "prices": {"u": price, "j": price}, "concurrency": 4, "rpm": 100_000,
+    }  # fmt: skip
+    (tmp_path / "bot.py").write_text("def answer(query):\n    return 'はい。'\n", encoding="utf-8")
+    async with OpenAIServer() as server:
+        monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
+        monkeypatch.setenv("REHEARSAL_JUDGE_KEY", KEY)
+        stopped, why = await rehearsed(offline(**known, budget=BUDGET))
+        spent = sum(role.cost_usd or 0.0 for role in stopped.spending.values())
+        finished, _ = await resumed(stopped, offline(**known | {"engine": "local", "workers": None}))
+        asked = dict(server.counts)
+
+    assert why is not None
+    assert why.startswith(f"the budget of {BUDGET:g} USD is spent")
+    assert 0 < spent <= BUDGET
+    assert stopped.run.status == "stopped"
+    assert finished.run.status == "finished"
+    assert asked["chat"] == sum(role.calls for role in finished.spending.values())
+    assert len(finished.scores) == 2 * sum(len(talk.turns) for talk in finished.conversations) > 0
+    assert files_with(KEY, tmp_path) == []
+
+
+@needs_dask
+async def test_a_worker_without_the_key_is_told_before_anything_is_paid(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One line names the role and both models; there is no run."""
+    from simulator.cluster import hub
+
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    # By the time a desk is started, its environment has lost the key.
+    monkeypatch.setattr(hub, "_say_left_out", lambda _: os.environ.pop("OPENAI_API_KEY"))
+    with pytest.raises(InputError, match=r"lexical would play the role user there, here it is gpt-4\.1-mini"):
+        await rehearsed(offline(offline=False, limit=1, judges=("turn",), engine="dask", workers=1))
+
+    assert "runs" not in os.listdir(tmp_path)  # noqa: PTH208 - a test of files, and not of speed
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--workers", "2"], "--workers goes with --engine dask"),
+        (["--scheduler", "tcp://localhost:8786"], "--scheduler goes with --engine dask"),
+        (["--engine", "dask"], "--engine dask needs --workers N on this machine, or --scheduler ADDRESS"),
+        (
+            ["--engine", "dask", "--workers", "2", "--customers", "3"],
+            "--customers is measured from one machine",
+        ),
+    ],
+)
+def test_options_that_do_not_go_together(
+    given: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line, exit code 2, and nothing is started."""
+    assert main(given) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_missing_extra_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line that says what to install."""
+    monkeypatch.setattr(engine, "find_spec", lambda _: None)
+
+    assert main(["--engine", "dask", "--workers", "2"]) == 2
+    assert "extra 'cluster'" in capsys.readouterr().err
+
+
+def test_a_scheduler_that_is_not_there(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One line with its address, exit code 2, and no run."""
+    pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
+    monkeypatch.setattr("simulator.cluster.connection.PATIENCE", 0.2)
+
+    assert main(["--offline", "--limit", "1", "--engine", "dask", "--scheduler", "tcp://127.0.0.1:9"]) == 2
+    assert "error: --scheduler tcp://127.0.0.1:9: cannot be reached" in capsys.readouterr().err
+    assert not Path("runs").exists()
+
+
+def test_the_first_difference_is_told() -> None:
+    """By name, with both versions; the same is no difference."""
+    here = about.about()
+
+    assert about.difference(here, here) is None
+    assert (
+        about.difference(here, here | {"python": "3.9"})
+        == f"it has python 3.9, this machine {here['python']}"
+    )
+    assert set(PACKAGES) < set(about.COMPARED)
+
+
+def test_what_is_named_travels_and_nothing_else(tmp_path: Path) -> None:
+    """Files of options, of --set and beside code; no hidden ones, no runs, no plain words."""
+    shop = tmp_path / "shop"
+    for name in ("bot.py", "helper.py", "data/a.csv", ".env", ".git/config", "runs/1/run.sqlite", "my.key"):
+        (shop / name).parent.mkdir(parents=True, exist_ok=True)
+        (shop / name).write_text(name, encoding="utf-8")
+    (tmp_path / "rules.txt").write_text("規則", encoding="utf-8")
+    given = Settings(
+        adapter="shop/bot.py:answer", guidelines="rules.txt", judges=("turn", "fluency"),
+        set={"request": "@rules.txt", "said": "shop is a word", "url": "http://localhost:1/x"},
+    )  # fmt: skip
+    settings, shipment = shipping.pack(given)
+
+    assert settings == given
+    assert set(shipment.files) == {"shop/bot.py", "shop/helper.py", "shop/data/a.csv", "rules.txt"}
+    assert shipment.left_out == ["my.key"]
+
+
+def test_what_lies_elsewhere_keeps_its_neighbours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file outside the user's folder gets a place below the worker's, with what lies beside it."""
+    (tmp_path / "here").mkdir()
+    for name in ("bot.py", "helper.py"):
+        (tmp_path / name).write_text(name, encoding="utf-8")
+    monkeypatch.chdir(tmp_path / "here")
+    settings, shipment = shipping.pack(Settings(adapter="../bot.py:answer"))
+    file = settings.adapter.partition(":")[0]
+
+    assert file in shipment.files
+    assert str(Path(file).with_name("helper.py")) in shipment.files
+
+
+def test_a_folder_too_large_to_travel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line says what to do."""
+    monkeypatch.setattr(shipping, "MOST_FILES", 1)
+    Path("bot.py").write_text("", encoding="utf-8")
+    Path("more.txt").write_text("", encoding="utf-8")
+
+    with pytest.raises(InputError, match="put the bot into a folder of its own"):
+        shipping.pack(Settings(adapter="bot.py:answer"))

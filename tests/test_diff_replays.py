@@ -1,0 +1,55 @@
+"""Replays in whole runs with the bundled questions, and `diff` between them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from simulator.commands.app import main
+from simulator.store import find_run, read_run, run_ids
+from simulator.types import Results
+from tests.paired import a_result, stored
+
+BOT = "def answer(question):\n    return '分かりません。', []\n"
+
+
+def rehearsed(*arguments: str) -> Results:
+    assert main(["--offline", *arguments]) == 0
+    return read_run(find_run(run_ids(Path("runs"))[-1], Path("runs")))
+
+
+def spoken(results: Results) -> dict[str, list[tuple[str, str]]]:
+    return {c.id: [(t.user, t.clean) for t in c.turns] for c in results.conversations if c.turns}
+
+
+def test_a_replay_keeps_slips_and_repeats(capsys: pytest.CaptureFixture[str]) -> None:
+    """The same mistyped lines with what was meant, each repeat its own, to a bot that says other things."""
+    Path("bot.py").write_text(BOT, encoding="utf-8")
+    before = rehearsed(
+        "--persona", "angry", "--limit", "2", "--typos", "1", "--repeats", "2", "--judges", "turn"
+    )
+    capsys.readouterr()
+    after = rehearsed("--replay", "latest", "--adapter", "bot.py:answer", "--judges", "turn", "--json")
+    told = json.loads(capsys.readouterr().out)
+
+    assert any(clean for said in spoken(before).values() for _, clean in said)
+    assert spoken(after) == spoken(before)
+    assert told["replay_of"] == before.run.id
+    page = Path("runs", after.run.id, "report.html").read_text(encoding="utf-8")
+    assert f"この実行は {before.run.id} の再演です" in page
+    assert main(["diff", before.run.id, after.run.id, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["same_lines"] == found["lines"] == sum(map(len, spoken(before).values()))
+    assert "settings" not in {caution["kind"] for caution in found["cautions"]}
+
+
+def test_a_replay_of_an_interrupted_run_without_its_case_file() -> None:
+    """What was answered is said again, what was begun and not answered is not; the file may be gone."""
+    whole = a_result({("a", "calm", 1): [0.8, 0.8], ("b", "calm", 1): [0.8]}, "1-cut", cases="gone.csv")
+    cut = whole.conversations[1].model_copy(update={"ended": None})
+    begun = whole.conversations[0].model_copy(update={"id": "calm/c#1", "turns": (), "ended": None})
+    run = whole.run.model_copy(update={"status": "interrupted"})
+    stored(whole.model_copy(update={"run": run, "conversations": (whole.conversations[0], cut, begun)}))
+    after = rehearsed("--replay", "1-cut", "--judges", "turn")
+
+    assert spoken(after) == spoken(whole)

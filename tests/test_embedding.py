@@ -1,0 +1,104 @@
+"""Embeddings asked for together go out together; each gets its own, and only the cause of a failure fails."""
+
+import asyncio
+
+import pytest
+
+from simulator.embedding import MOST_TEXTS, Batches, Embedded
+from simulator.errors import AccessDenied, ModelFailure
+
+
+class Endpoint:
+    """Embeds a text as itself; texts that begin with `bad` fail the whole request."""
+
+    def __init__(self, failure: ModelFailure | None = None) -> None:
+        self.failure = failure or ModelFailure("error", "400: too long")
+        self.requests: list[list[str]] = []
+
+    async def __call__(self, texts: list[str]) -> Embedded:
+        self.requests.append(texts)
+        if any(text.startswith("bad") for text in texts):
+            raise self.failure
+        return Embedded(list(texts), sum(map(len, texts)))
+
+
+async def test_what_is_asked_at_once_is_one_request() -> None:
+    """Equal texts are sent once; everybody gets the rows of their own texts, in their order."""
+    endpoint = Endpoint()
+    batches = Batches(endpoint)
+    found = await asyncio.gather(*(batches([f"回答{n}", "正解"]) for n in range(20)))
+
+    assert endpoint.requests == [["回答0", "正解", *(f"回答{n}" for n in range(1, 20))]]
+    assert [list(each.rows) for each in found] == [[f"回答{n}", "正解"] for n in range(20)]
+
+
+async def test_the_tokens_are_shared_out_to_the_last_one() -> None:
+    """Longer texts have the larger shares, which add up to what the endpoint counted."""
+    batches = Batches(Endpoint())
+    found = await asyncio.gather(batches(["a" * 500]), batches(["b" * 7]), batches(["c" * 50]))
+
+    assert sum(each.tokens for each in found) == 557
+    assert found[0].tokens > found[2].tokens > found[1].tokens > 0
+
+
+async def test_a_failure_is_nobody_elses() -> None:
+    """A refused request is split until its cause is alone."""
+    endpoint = Endpoint()
+    batches = Batches(endpoint)
+    texts = [["bad" if n == 11 else f"t{n}"] for n in range(16)]
+    found = await asyncio.gather(*map(batches, texts), return_exceptions=True)
+
+    assert [n for n, each in enumerate(found) if isinstance(each, ModelFailure)] == [11]
+    assert len(endpoint.requests) == 9
+
+
+@pytest.mark.parametrize("failure", [AccessDenied("denied", "401"), ModelFailure("unreachable", "gone")])
+async def test_what_no_smaller_request_can_mend_is_not_tried_again(failure: ModelFailure) -> None:
+    """A refused key, an endpoint that is not there: one request, and everybody is told."""
+    endpoint = Endpoint(failure)
+    batches = Batches(endpoint)
+    found = await asyncio.gather(batches(["bad"]), batches(["good"]), return_exceptions=True)
+
+    assert list(found) == [failure, failure]
+    assert len(endpoint.requests) == 1
+
+
+async def test_a_request_is_no_larger_than_endpoints_take() -> None:
+    """More texts go into the next request."""
+    endpoint = Endpoint()
+    batches = Batches(endpoint)
+    await asyncio.gather(*(batches([f"{n}", f"正解{n}"]) for n in range(MOST_TEXTS)))
+
+    assert [len(request) for request in endpoint.requests] == [MOST_TEXTS, MOST_TEXTS]
+
+
+async def test_whoever_gives_up_takes_nobody_along() -> None:
+    """A cancelled one is left out before the request, and not missed after it."""
+    endpoint = Endpoint()
+    batches = Batches(endpoint)
+    asked = [asyncio.create_task(batches([text])) for text in "abc"]
+    await asyncio.sleep(0)
+    asked[1].cancel()
+    found = await asyncio.gather(*asked, return_exceptions=True)
+
+    assert endpoint.requests == [["a", "c"]]
+    assert isinstance(found[1], asyncio.CancelledError)
+    assert isinstance(found[2], Embedded)
+
+
+async def test_closing_gives_up_what_is_under_way() -> None:
+    """Nobody is left waiting for an endpoint that never answers."""
+    begun = asyncio.Event()
+
+    async def hang(_: list[str]) -> Embedded:
+        begun.set()
+        await asyncio.Event().wait()
+        return Embedded([], 0)
+
+    batches = Batches(hang, tick=0)
+    asked = asyncio.create_task(batches(["a"]))
+    await begun.wait()
+    await batches.close()
+
+    with pytest.raises(asyncio.CancelledError):
+        await asked

@@ -1,0 +1,320 @@
+"""Many customers at once: who comes when, what is measured of the answers, and what reports say of it."""
+
+import itertools
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.commands.app import main
+from simulator.load.figures import Load, as_json, load_of, times
+from simulator.load.pace import Pace
+from simulator.load.telling import TEXT, cautions, facts, headline
+from simulator.load.times import Asked, Sat, sittings_of
+from simulator.outcome import figures_of
+from simulator.prompts import LANGUAGES
+from simulator.reports.words import words_of
+from simulator.settings import Settings, from_run, load
+from simulator.store import find_run, read_run
+from simulator.types import Failure, Results
+from tests.servers.bot import Asked as Question
+from tests.servers.bot import answers, serve
+from tests.servers.faults import Reply
+from tests.servers.loopback import dumps
+
+BOT = """
+import asyncio, glob, sqlite3
+
+graded_meanwhile = []
+there = most = 0
+
+async def answer(question):
+    global there, most
+    there += 1
+    most = max(most, there)
+    try:
+        for path in glob.glob("runs/*/run.sqlite"):
+            with sqlite3.connect(path) as file:
+                graded_meanwhile.append(file.execute("SELECT count(*) FROM scores").fetchone()[0])
+        await asyncio.sleep(3600 if "返せ" in question else 0.001 * there)
+    finally:
+        there -= 1
+    with open("meanwhile.txt", "w") as file:
+        file.write(f"{most} {max(graded_meanwhile)}")
+    return "送料は全国一律550円です。"
+"""
+SLOW, LEAST = 0.003, 0.01
+
+
+def questions(count: int = 8, odd: str = "") -> None:
+    """Questions in the folder of the test; the last one is `odd`, where there is one."""
+    asks = ["送料はいくらですか"] * (count - bool(odd)) + [odd] * bool(odd)
+    rows = [json.dumps({"id": f"q{n}", "question": ask}, ensure_ascii=False) for n, ask in enumerate(asks)]
+    Path("cases.jsonl").write_text("\n".join(rows), encoding="utf-8")
+
+
+def rehearse(*options: str) -> int:
+    """A rehearsal of these questions, offline."""
+    return main(["--offline", "--cases", "cases.jsonl", "--turns", "2", "--judges", "turn", *options])
+
+
+def latest() -> tuple[Results, Load]:
+    """The newest run, and what its load came to."""
+    results = read_run(find_run("latest", Path("runs")))
+    found = load_of(results, figures_of(results, from_run(results.run.settings)))
+    assert found is not None
+    return results, found
+
+
+def arrivals(**given: Any) -> list[float | None]:
+    pace = Pace(load({"customers": 4, **given}))
+    return [pace.arrival() for _ in range(6)]
+
+
+def test_customers_come_at_once_unless_told() -> None:
+    """As many as there may be come at second 0; each later one when another one leaves."""
+    assert arrivals() == [0, 0, 0, 0, None, None]
+
+
+def test_customers_come_one_after_another_in_a_ramp() -> None:
+    """Within the time of the ramp, evenly."""
+    assert arrivals(arrival="ramp 60s") == [0, 15, 30, 45, None, None]
+
+
+def test_customers_come_at_random_by_the_seed() -> None:
+    """A Poisson process: the same with the same seed, and on average as many a second as was said."""
+    assert arrivals(arrival="2/s") == arrivals(arrival="120/min")
+    assert arrivals(arrival="2/s") != arrivals(arrival="2/s", seed=7)
+    pace = Pace(load({"customers": 4, "arrival": "2/s"}))
+    *_, last = (pace.arrival() for _ in range(4000))
+    assert last == pytest.approx(2000, rel=0.06)
+
+
+def test_thinking_is_log_normal_around_its_median() -> None:
+    """Half of the pauses are shorter; they belong to conversation and turn, not to the moment."""
+    pace = Pace(load({"customers": 4, "think": 5.0}))
+    pauses = sorted(pace.thinking(f"angry/q{n}#1", 2) or 0 for n in range(2001))
+
+    assert pauses[1000] == pytest.approx(5, rel=0.06)
+    assert pauses[1683] / pauses[1000] == pytest.approx(1.65, rel=0.1)
+    assert pace.thinking("a", 2) == pace.thinking("a", 2) != pace.thinking("a", 3)
+    assert Pace(load({"customers": 4})).thinking("a", 2) is None
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ("--customers", "0"), ("--customers", "4", "--arrival", "fast"), ("--arrival", "2/s"),
+        ("--think", "1"),
+        ("--customers", "4", "--sequential", "--target", "80"), ("--customers", "4", "--think", "-1"),
+        ("--customers", "4", "--engine", "dask"),
+    ],
+)  # fmt: skip
+def test_what_makes_no_load_is_refused(given: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    """One line, exit code 2, no run."""
+    assert main(["--offline", *given]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert not Path("runs").exists()
+
+
+def test_percentiles_are_of_what_was_measured() -> None:
+    """Nearest rank: 95 of 100 answers were at most as slow."""
+    found = times([n / 100 for n in range(100, 0, -1)])
+
+    assert found is not None
+    assert (found.n, found.p50, found.p95, found.p99, found.longest) == (100, 0.5, 0.95, 0.99, 1.0)
+    assert times([]) is None
+    assert (times([3.0]) or found).p95 == 3.0
+
+
+def test_no_grade_is_given_while_customers_are_there() -> None:
+    """The bot sees no score in the run file as long as anyone talks; in the end every turn has one."""
+    questions(6)
+    Path("bot.py").write_text(BOT, encoding="utf-8")
+    assert rehearse("--adapter", "bot.py:answer", "--customers", "3", "--persona", "angry") == 0
+    most, graded = Path("meanwhile.txt").read_text(encoding="utf-8").split()
+    results, found = latest()
+
+    assert graded == "0"
+    assert most == "3"
+    assert len(results.scores) == sum(len(talk.turns) for talk in results.conversations) == found.asked
+    assert found.most_in_flight == 3
+    assert found.customers == 3
+    assert found.failures == {}
+
+
+def test_a_slower_bot_under_load_is_seen(tmp_path: Path) -> None:
+    """A bot over HTTP whose latency grows with what is in flight: no time is shorter than its own."""
+    until: list[float] = []
+    own: list[float] = []
+
+    def slower(asked: Question) -> Reply:
+        now = time.monotonic()
+        until[:] = [end for end in until if end > now]
+        own.append(LEAST + SLOW * len(until))
+        until.append(now + own[-1])
+        return Reply(body=dumps(answers(asked)), delay=own[-1])
+
+    questions(24)
+    with serve(slower) as bot:
+        code = rehearse(
+            "--adapter", "http", "--set", f"url={bot.url}",
+            "--set", 'request={"message": "$question"}', "--set", "answer=data.reply",
+            "--customers", "12", "--arrival", "200/s", "--think", "0.005", "--persona", "calm",
+        )  # fmt: skip
+    _, found = latest()
+    expected = times(own)
+
+    assert code == 0
+    assert found.answers is not None
+    assert found.scheduled is not None
+    assert expected is not None
+    assert found.answers.n == len(own) == found.asked
+    assert found.answers.p50 >= expected.p50
+    assert found.answers.p95 >= expected.p95
+    assert found.answers.p95 >= LEAST + SLOW
+    assert found.scheduled.p95 >= found.answers.p95
+    assert 2 <= found.most_in_flight <= 12
+
+
+def test_a_bot_that_hangs_for_some_keeps_nobody_else_waiting() -> None:
+    """Who hangs runs into the timeout; all others have their answers, and the report says so."""
+    questions(8, odd="届いた服を返せますか")
+    Path("bot.py").write_text(BOT, encoding="utf-8")
+    rehearse("--adapter", "bot.py:answer", "--customers", "8", "--timeout", "0.3", "--persona", "calm")
+    results, found = latest()
+
+    assert found.failures["timeout"] >= 1
+    assert all(talk.ended for talk in results.conversations)
+    assert found.answers is not None
+    assert found.answers.longest >= 0.3
+    assert found.answers.p50 < found.answers.longest
+    assert TEXT("ja", "timeouts", timeout="0.3") in cautions(found, "ja")
+
+
+def test_what_could_not_be_sent_counts_from_its_schedule() -> None:
+    """Customers who wait until another one leaves: the answer time stays, the time from schedule grows."""
+    found = of_lines([Asked(f"c{n}", 1, 0.1 * n, 1.0 * n, 1.0 * n + 1) for n in range(10)], customers=1)
+
+    assert found.answers is not None
+    assert found.scheduled is not None
+    assert found.queued is not None
+    assert found.answers.longest == pytest.approx(1.0)
+    assert found.scheduled.longest == pytest.approx(9 + 1 - 0.9)
+    assert found.queued.longest == pytest.approx(9 - 0.9)
+    assert found.most_in_flight == 1
+    assert found.throughput == pytest.approx(1.0)
+
+
+def test_quality_is_told_by_level() -> None:
+    """The third with fewest lines in flight beside that with most: times, failures and scores."""
+    alone = [Asked(f"c{n}", 1, 10.0 * n, 10.0 * n, 10.0 * n + 1) for n in range(6)]
+    crowd = [Asked(f"d{n}", 1, 100.0, 100.0 + n / 100, 104.0) for n in range(6)]
+    found = of_lines(alone + crowd, customers=6)
+
+    assert found.quiet is not None
+    assert found.busy is not None
+    assert found.quick is not None
+    assert found.slow is not None
+    assert (found.quiet.least, found.quiet.most) == (1, 1)
+    assert found.busy.most == found.most_in_flight == 6
+    assert found.quiet.times is not None
+    assert found.busy.times is not None
+    assert found.quiet.times.p50 == pytest.approx(1.0)
+    assert found.busy.times.p95 > 3
+    assert found.quick.most < found.slow.least
+    assert sum(span.answered for span in found.curve) == 12
+    assert max(span.in_flight for span in found.curve) == 6
+
+
+def test_a_refused_connection_is_not_quick() -> None:
+    """Failures are counted by kind; of these only timeouts have a time."""
+    asked = [Asked(f"c{n}", 1, 0.0, 0.0, 5.0 if n else 0.001) for n in range(3)]
+    found = of_lines(asked, customers=3, failed={"c0": "unreachable", "c1": "timeout"})
+
+    assert found.failures == {"unreachable": 1, "timeout": 1}
+    assert found.answers is not None
+    assert (found.answers.n, found.answers.p50) == (2, 5.0)
+
+
+def of_lines(asked: list[Asked], customers: int, failed: dict[str, str] | None = None) -> Load:
+    """The figures of a run that holds just these lines."""
+    from tests.playing import a_case, a_talk, a_turn
+
+    talks = []
+    for each in dict.fromkeys(line.conversation for line in asked):
+        turn = a_turn()
+        if kind := (failed or {}).get(each):
+            error = Failure(kind=kind, message="")
+            turn = turn.model_copy(update={"answer": turn.answer.model_copy(update={"error": error})})
+        talks.append(a_talk(a_case(id=each), turn).model_copy(update={"id": each}))
+    sat = Sat(customers=customers, asked=tuple(asked))
+    results = a_run(talks).model_copy(update={"notes": {"load": {"sittings": [sat.model_dump(mode="json")]}}})
+    found = load_of(results, figures_of(results, Settings()))
+    assert found is not None
+    return found
+
+
+def a_run(talks: list[Any]) -> Results:
+    from datetime import UTC, datetime
+
+    from simulator.types import Run
+
+    run = Run(id="r", created=datetime(2026, 4, 1, tzinfo=UTC), settings={}, status="finished")
+    return Results(run=run, planned=len(talks), conversations=tuple(talks))
+
+
+def test_a_run_without_customers_at_once_has_no_load(capsys: pytest.CaptureFixture[str]) -> None:
+    """Other runs say nothing of load, and a note of another version is passed over."""
+    questions(2)
+    rehearse("--persona", "calm", "--json")
+
+    assert "load" not in json.loads(capsys.readouterr().out)
+    assert sittings_of({"load": {"sittings": [{"customers": "?"}]}}) == ()
+    assert sittings_of({}) == ()
+
+
+def test_reports_show_the_load(capsys: pytest.CaptureFixture[str]) -> None:
+    """Terminal, page with a picture, workbook, Markdown and --json; the gate knows p95_seconds."""
+    from openpyxl import load_workbook
+
+    questions(6)
+    Path("bot.py").write_text(BOT, encoding="utf-8")
+    options = ("--adapter", "bot.py:answer", "--customers", "3", "--think", "0.001", "--persona", "calm")
+    code = rehearse(*options, "--to", "xlsx,markdown", "--json", "--target", "p95_seconds <= 0.0001")
+    told = capsys.readouterr()
+    results, found = latest()
+    folder = next(Path("runs").iterdir())
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    book = load_workbook(next(folder.glob("*.xlsx")))
+    cells = [str(cell.value) for cell in itertools.chain.from_iterable(book["まとめ"].iter_rows())]
+
+    assert code == 1
+    assert "負荷リハーサル" in told.err
+    assert json.loads(told.out)["load"] == json.loads(json.dumps(as_json(found)))
+    assert json.loads(told.out)["load"]["answer_seconds"]["n"] == found.asked
+    assert TEXT("ja", "chart") in page
+    assert '<svg class="chart wide"' in page
+    assert any("負荷：応答時間" in cell for cell in cells)
+    assert "0.001 秒" in headline(found, "ja")
+    assert "同時のお客様 3 人" in (folder / "report.md").read_text(encoding="utf-8")
+    for language in LANGUAGES:
+        words = words_of(figures_of(results, Settings()), language)
+        assert [key for key, *_ in facts(found, words)][:2] == ["answers", "scheduled"]
+
+
+def test_shards_of_a_rush_are_merged_and_taken_up_again(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each sitting keeps its own clock; the report says that there were several."""
+    questions(6)
+    Path("bot.py").write_text(BOT, encoding="utf-8")
+    options = ("--adapter", "bot.py:answer", "--customers", "3", "--persona", "calm")
+    rehearse(*options, "--shard", "1/2", "--runs", "one")
+    assert main(["merge", "one", "--runs", "runs"]) == 3
+    main(["--resume", "latest"])
+    results, found = latest()
+
+    assert found.sittings == 2
+    assert found.asked == sum(len(talk.turns) for talk in results.conversations)
+    assert TEXT("ja", "sittings", n="2") in cautions(found, "ja")

@@ -1,0 +1,299 @@
+"""Shards of a run, held apart and put together again, are the run that one machine would have held."""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.commands.app import main
+from simulator.merging.notes import joined
+from simulator.merging.parts import find_parts, read_part
+from simulator.merging.shards import part_of
+from simulator.notation import Shard, read_shard
+from simulator.store import RunFile, find_run, note, read_run
+from simulator.types import Answer, Conversation
+from tests.playing import a_case
+
+SHARDS = 5
+BOT = '''
+from simulator import Answer, Passage
+
+def answer(question):
+    """Always after half a second by its own clock, and nothing at all to one question in four."""
+    passage = Passage(id="p", text="送料は全国一律550円です。")
+    return Answer(text="" if "返せ" in question else "送料は550円です。", passages=(passage,), seconds=0.5)
+'''
+OPTIONS = ("--offline", "--adapter", "bot.py:answer", "--cases", "cases.jsonl", "--persona", "angry,calm",
+           "--repeats", "2", "--turns", "2", "--customer-faults", "replay", "--target", "40")  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A whole run, and the same in five shards, each in a folder of its own as a download would be."""
+    folder = tmp_path_factory.mktemp("world")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("HOME", str(folder))
+        asks = ("送料はいくらですか", "届いた服を返せますか", "ポイントは使えますか")
+        rows = [
+            {"id": f"q{n}", "question": asks[n % 3], "references": ["送料は550円です。"]} for n in range(9)
+        ]
+        lines = [json.dumps(row, ensure_ascii=False) for row in rows]
+        (folder / "cases.jsonl").write_text("\n".join(lines), encoding="utf-8")
+        (folder / "bot.py").write_text(BOT, encoding="utf-8")
+        assert main([*OPTIONS, "--runs", "whole", "--to", "json"]) in (0, 1)
+        for number in range(1, SHARDS + 1):
+            assert main([*OPTIONS, "--runs", f"part-{number}", "--shard", f"{number}/{SHARDS}"]) == 0
+        yield folder
+
+
+@pytest.fixture
+def parts(world: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The folders of the shards."""
+    monkeypatch.chdir(world)
+    for name in ("merged", "again"):
+        shutil.rmtree(name, ignore_errors=True)
+    return [f"part-{number}" for number in range(1, SHARDS + 1)]
+
+
+def report(folder: str) -> dict[str, Any]:
+    """report.json of the one run in a folder, without its own name and times."""
+    (found,) = Path(folder).glob("*/report.json")
+    told: dict[str, Any] = json.loads(found.read_text(encoding="utf-8"))
+    return {key: value for key, value in told.items() if key not in ("run", "store", "seconds")}
+
+
+def content(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_every_conversation_is_in_one_shard_with_all_of_its_question() -> None:
+    """The shards divide the plan, keep a question together, and differ by one question at most."""
+    plan = [
+        Conversation(id=f"{who}/q{n}#1", case=a_case(id=f"q{n}"), persona=who)
+        for n in range(23)
+        for who in ("angry", "calm")
+    ]
+    shards = [part_of(plan, Shard(number, 4)) for number in range(1, 5)]
+
+    assert sorted(talk.id for shard in shards for talk in shard) == sorted(talk.id for talk in plan)
+    assert sorted(len(shard) for shard in shards) == [10, 12, 12, 12]
+    assert all(len({t.persona for t in shard if t.case.id == case}) == 2
+               for shard in shards for case in {t.case.id for t in shard})  # fmt: skip
+
+
+def test_a_shard_does_not_depend_on_the_order() -> None:
+    """The same questions in another order give the same shards, in that order."""
+    plan = [Conversation(id=f"a/q{n}#1", case=a_case(id=f"q{n}"), persona="a") for n in range(12)]
+    one, other = part_of(plan, Shard(2, 5)), part_of(plan[::-1], Shard(2, 5))
+
+    assert one == other[::-1]
+    assert one
+
+
+@pytest.mark.parametrize("given", ["0/5", "6/5", "x", "5", "1/0", "-1/5", "2/5/7"])
+def test_what_is_no_part_is_refused(given: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line, exit code 2, and nothing is left behind."""
+    assert main(["--offline", f"--shard={given}"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert not Path("runs").exists()
+    assert read_shard(" 2 / 5 ") == Shard(2, 5)
+
+
+def test_merged_equals_the_whole(parts: list[str]) -> None:
+    """Every figure, verdict, row and count of the whole run, in its order, from shards in any order."""
+    code = main(["merge", *reversed(parts), "--runs", "merged", "--to", "json"])
+
+    whole, merged = report("whole"), report("merged")
+    assert code in (0, 1)
+    assert merged == whole
+    assert merged["conversations"]["planned"] >= 36
+    assert merged["simulator"]["held_again"] == whole["simulator"]["held_again"]
+
+
+def test_rows_and_notes_are_those_of_the_whole(parts: list[str]) -> None:
+    """Conversations, scores, spending and the plan's order are the same, value by value."""
+    main(["merge", *parts, "--runs", "merged"])
+    whole, merged = (read_run(find_run("latest", Path(name))) for name in ("whole", "merged"))
+
+    assert merged.conversations == whole.conversations
+    assert merged.scores == whole.scores
+    assert merged.spending == whole.spending
+    assert merged.personas == whole.personas
+    assert merged.notes.get("superseded") == whole.notes.get("superseded")
+    assert merged.run.status == "finished"
+    assert merged.run.settings["shard"] is None
+
+
+def test_the_parts_stay_as_they_are(parts: list[str]) -> None:
+    """Not a byte of a source run changes, and nothing is added to its folder."""
+    files = [path for name in parts for path in sorted(Path(name).rglob("*"))]
+    before = {path: content(path) for path in files if path.is_file()}
+    main(["merge", *parts, "--runs", "merged"])
+
+    assert {p: content(p) for name in parts for p in sorted(Path(name).rglob("*")) if p.is_file()} == before
+
+
+def test_a_file_alone_is_enough(parts: list[str], tmp_path: Path) -> None:
+    """A downloaded artifact holds run.sqlite and nothing else."""
+    for name in parts:
+        (found,) = Path(name).glob("*/run.sqlite")
+        (tmp_path / name).mkdir()
+        shutil.copy(found, tmp_path / name / "run.sqlite")
+
+    assert main(["merge", str(tmp_path), "--runs", "merged", "--to", "json"]) in (0, 1)
+    assert report("merged") == report("whole")
+
+
+def test_missing_shards_are_named_and_can_be_held(
+    parts: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 3; --resume holds what is missing, and the run is then the whole one."""
+    code = main(["merge", *parts[:2], parts[4], "--runs", "merged"])
+    said = capsys.readouterr().err
+
+    assert code == 3
+    assert "missing: shard 3/5, 4/5" in said
+    merged = read_run(find_run("latest", Path("merged")))
+    assert merged.run.status == "interrupted"
+    assert [talk.case.id for talk in merged.conversations if talk.ended is None]
+    assert main(["--resume", "latest", "--runs", "merged", "--to", "json"]) in (0, 1)
+    assert report("merged") == report("whole")
+
+
+def test_a_missing_shard_can_be_merged_later(parts: list[str]) -> None:
+    """An incomplete merged run takes up the shards that it lacked."""
+    main(["merge", *parts[:3], "--runs", "merged"])
+    code = main(["merge", "merged", parts[3], parts[4], "--runs", "again", "--to", "json"])
+
+    assert code in (0, 1)
+    assert report("again") == report("whole")
+
+
+def test_without_the_questions_the_missing_are_only_named(
+    parts: list[str], world: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Elsewhere the plan cannot be read: the shard has to be held, and --resume says so."""
+    files = [str(path) for path in find_parts(parts[1:], Path("runs"))]
+    monkeypatch.chdir(world / "part-1")
+    shutil.rmtree(world / "part-1" / "merged", ignore_errors=True)
+
+    assert main(["merge", *files, "--runs", "merged"]) == 3
+    assert "--shard 1/5" in capsys.readouterr().err
+    assert main(["--resume", "latest", "--runs", "merged"]) == 2
+    assert "lacks shard 1/5" in capsys.readouterr().err
+    shutil.rmtree("merged")
+
+
+def test_other_settings_are_refused(
+    parts: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line names what differs; --force merges with a note that is an alarm."""
+    main([*OPTIONS, "--turns", "1", "--shard", "5/5", "--runs", str(tmp_path / "other")])
+    capsys.readouterr()
+    given = ["merge", *parts[:4], str(tmp_path / "other"), "--runs", "merged"]
+
+    assert main(given) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "turns is 2 in" in said
+    assert not Path("merged").exists()
+    assert main([*given, "--force"]) in (0, 1)
+    assert "turns" in read_run(find_run("latest", Path("merged"))).notes["merged"]["differences"][0]  # type: ignore[index,call-overload,operator]
+
+
+def test_other_questions_are_refused(
+    parts: list[str], world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A question that was edited meanwhile is another version of the case."""
+    edited = (world / "cases.jsonl").read_text(encoding="utf-8").replace("ポイント", "クーポン")
+    (tmp_path / "cases.jsonl").write_text(edited, encoding="utf-8")
+    given = [*OPTIONS, "--shard", "5/5", "--runs", str(tmp_path / "other")]
+    given[given.index("cases.jsonl")] = str(tmp_path / "cases.jsonl")
+    main(given)
+    capsys.readouterr()
+
+    assert main(["merge", *parts[:4], str(tmp_path / "other"), "--runs", "merged"]) == 2
+    assert "questions" in capsys.readouterr().err
+
+
+def test_the_same_run_twice_counts_once(parts: list[str], tmp_path: Path) -> None:
+    """A copy of a shard adds nothing: no turn, no call."""
+    shutil.copytree(parts[0], tmp_path / "copy")
+
+    assert main(["merge", *parts, str(tmp_path / "copy"), "--runs", "merged", "--to", "json"]) in (0, 1)
+    assert report("merged") == report("whole")
+
+
+def test_two_different_tellings_are_refused(
+    parts: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same conversation held twice, with other answers: nobody can say which one counts."""
+    shutil.copytree(parts[0], tmp_path / "twice")
+    path = find_run("latest", tmp_path / "twice")
+    talk = read_run(path).conversations[0]
+    with closing(RunFile.reopen(path)) as file:
+        file.answered(talk.id, 1, Answer(text="800円です。"))
+
+    assert main(["merge", *parts, str(tmp_path / "twice"), "--runs", "merged"]) == 2
+    said = capsys.readouterr().err
+    assert "is not the same in" in said
+    assert said.count("\n") == 1
+
+
+def test_a_shard_without_questions_is_a_run(
+    parts: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """More shards than questions: the last ones have nothing to hold, say so, and can be merged."""
+    runs = [str(tmp_path / str(number)) for number in (1, 2, 3)]
+    for number, folder in enumerate(runs, 1):
+        code = main([*OPTIONS, "--limit", "2", "--shard", f"{number}/3", "--runs", folder, "--json"])
+        assert code == 0
+    told = capsys.readouterr()
+
+    assert "Shard 3/3 has no questions" in told.err
+    assert json.loads(told.out.splitlines()[-1])["turns"] == 0
+    assert main(["merge", *runs, "--runs", "merged"]) in (0, 1)
+
+
+def test_a_shard_leaves_the_gate_to_the_merged_run(
+    parts: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """An unreachable target fails no job of the matrix, but the merged run."""
+    code = main([*OPTIONS, "--target", "100", "--shard", "1/5", "--runs", str(tmp_path / "one")])
+
+    assert code == 0
+    assert "the target is for the merged run" in capsys.readouterr().err
+    assert main(["merge", *parts, "--runs", "merged", "--target", "100"]) == 1
+
+
+def test_what_was_noted_is_joined(parts: list[str], tmp_path: Path) -> None:
+    """Cross-examinations follow one another; the sheet of a part is not that of the whole."""
+    for number, name in enumerate(parts, 1):
+        shutil.copytree(name, tmp_path / name)
+        note(find_run("latest", tmp_path / name), "asked_again", json.dumps([{"turn": number}]))
+        note(find_run("latest", tmp_path / name), "sheet", json.dumps({"key": "k"}))
+    main(["merge", str(tmp_path), "--runs", "merged"])
+    notes = read_run(find_run("latest", Path("merged"))).notes
+
+    assert notes["asked_again"] == [{"turn": number} for number in range(1, 6)]
+    assert "sheet" not in notes
+    assert joined([{"a": {"x": 1}}, {"a": {"y": 2}, "b": [1]}]) == {"a": {"x": 1, "y": 2}, "b": [1]}
+
+
+def test_a_run_that_is_being_written_is_refused(parts: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Half of a run is not taken for all of it."""
+    fcntl = pytest.importorskip("fcntl")
+    path = find_run("latest", Path(parts[0]))
+    with path.with_name("run.lock").open(encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        assert read_part(path).shards == {1}
+    with path.with_name("run.lock").open("a", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert main(["merge", *parts, "--runs", "merged"]) == 2
+    assert "still being written" in capsys.readouterr().err

@@ -1,0 +1,178 @@
+"""`purge RUN`: what goes, what is refused, and what is told of the rest."""
+
+import io
+import json
+import sqlite3
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from simulator.commands.app import main
+from simulator.store import RunFile, find_run, note, read_run
+from tests.servers.openai import OpenAIServer, play, serve
+
+CASES = "id,question,language,answer\nq1,届いた服を返せますか,ja,14日以内なら返品できます。\n"
+
+
+class Terminal(io.StringIO):
+    """What a person types."""
+
+    def isatty(self) -> bool:
+        """Somebody sits there."""
+        return True
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """A folder with one finished run."""
+    (tmp_path / "cases.csv").write_text(CASES, encoding="utf-8")
+    assert held() == 0
+    return tmp_path / "runs"
+
+
+def held(*options: str) -> int:
+    return main(["--cases", "cases.csv", "--adapter", "recorded", "--turns", "1", "--offline", *options])
+
+
+def test_a_run_is_deleted_wholly(runs: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Run file, lock, reports and whatever else a run has; one JSON object says so."""
+    folder = find_run("latest", runs).parent
+    (folder / "pairwise.jsonl").write_text("{}\n")
+    capfd.readouterr()
+
+    assert main(["purge", "latest", "--yes", "--json"]) == 0
+    told = json.loads(capfd.readouterr().out)
+    assert not folder.exists()
+    assert (told["purged"], told["cache"], told["elsewhere"]) == (
+        str(folder.relative_to(Path.cwd())), {"deleted": 0, "left": 0}, [],
+    )  # fmt: skip
+    assert told["files"] >= 3
+
+
+@pytest.mark.parametrize(("typed", "gone"), [("y\n", True), ("はい\n", True), ("\n", False), ("n\n", False)])
+def test_it_asks_before(
+    typed: str, gone: bool, runs: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Only a yes deletes."""
+    monkeypatch.setattr(sys, "stdin", Terminal(typed))
+
+    assert main(["purge", "latest"]) == 0
+    assert (not list(runs.iterdir())) == gone
+    assert ("Nothing was deleted." in capfd.readouterr().err) != gone
+
+
+def test_without_a_terminal_it_needs_yes(
+    runs: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A script that forgot --yes deletes nothing."""
+    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
+
+    assert main(["purge", "latest"]) == 2
+    assert "--yes" in capfd.readouterr().err
+    assert list(runs.iterdir())
+
+
+def test_a_run_that_is_held_stays(runs: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Another process writes it."""
+    with closing(RunFile.reopen(find_run("latest", runs))):
+        assert main(["purge", "latest", "--yes"]) == 2
+    assert "being written by" in capfd.readouterr().err
+    assert list(runs.iterdir())
+
+
+def test_what_is_no_run_folder_is_refused(
+    runs: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other folders and files, a link to a run, a run among files of the user's, and where one stands."""
+    run = find_run("latest", runs).parent
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "other.sqlite").write_bytes((run / "run.sqlite").read_bytes())
+    (tmp_path / "link").symlink_to(run)
+    mixed = tmp_path / "mixed"
+    mixed.mkdir()
+    (mixed / "run.sqlite").write_bytes((run / "run.sqlite").read_bytes())
+    (mixed / "thesis.txt").write_text("years of work")
+    for name in ("photos", "other.sqlite", "link", "mixed", ".", "/", "..", ""):
+        assert main(["purge", name, "--yes"]) == 2, name
+    (run / "mine").mkdir()
+    assert main(["purge", run.name, "--yes"]) == 2
+    (run / "mine").rmdir()
+    monkeypatch.chdir(run)
+    assert main(["purge", ".", "--yes"]) == 2
+
+    assert "Traceback" not in capfd.readouterr().err
+    assert (mixed / "thesis.txt").exists()
+    assert (run / "run.sqlite").exists()
+
+
+def test_links_are_not_followed(runs: Path, tmp_path: Path) -> None:
+    """What a link in the folder leads to stays."""
+    (tmp_path / "precious.json").write_text("{}")
+    (find_run("latest", runs).parent / "report.json").symlink_to(tmp_path / "precious.json")
+
+    assert main(["purge", "latest", "--yes"]) == 0
+    assert (tmp_path / "precious.json").exists()
+    assert not list(runs.iterdir())
+
+
+def test_it_says_where_else_text_of_the_run_may_be(runs: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """The sheet it was pushed to, and a later run's page that shows both."""
+    first = find_run("latest", runs)
+    note(first, "sheet", json.dumps({"key": "KEY123", "worksheet": " v1"}))
+    assert held() == 0
+    main(["report", first.parent.name, "latest"])
+    capfd.readouterr()
+
+    assert main(["purge", first.parent.name, "--yes"]) == 0
+    told = capfd.readouterr().err
+    assert "spreadsheets/d/KEY123" in told
+    assert "side-by-side.html" in told
+
+
+@pytest.fixture
+def paid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
+    """A run that models graded, and one of another question; the cache has the replies of both."""
+    with serve(play) as server:
+        monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
+        for number, question in enumerate(("届いた服を返せますか", "送料はいくらですか"), 1):
+            told = f"id,question,language,answer\nq{number},{question},ja,{question}とのことですが、はい。\n"
+            (tmp_path / "cases.csv").write_text(told, encoding="utf-8")
+            main(["--cases", "cases.csv", "--adapter", "recorded", "--turns", "1", "--judges", "turn"])
+        yield server
+
+
+def test_the_cached_replies_of_a_run_can_go_with_it(
+    paid: OpenAIServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """--cache removes the replies that hold text of the run, from the bytes of the file, too."""
+    cache = tmp_path / "cache" / "rehearsal" / "responses.sqlite"
+    first = min((tmp_path / "runs").iterdir())
+    said = next(s.reason for s in read_run(first / "run.sqlite").scores)
+    before = _rows(cache)
+    capfd.readouterr()
+
+    assert main(["purge", first.name, "--yes", "--cache", "--json"]) == 0
+    told = json.loads(capfd.readouterr().out)["cache"]
+    assert told["deleted"] >= 1
+    assert _rows(cache) == before - told["deleted"]
+    assert said.encode() not in b"".join(
+        path.read_bytes() for path in cache.parent.iterdir() if path.is_file()
+    )
+
+
+def test_without_cache_it_says_how_many_are_left(
+    paid: OpenAIServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Nobody is told that all is gone while the cache has it."""
+    capfd.readouterr()
+
+    assert main(["purge", "latest", "--yes"]) == 0
+    assert "cache clear" in capfd.readouterr().err
+
+
+def _rows(cache: Path) -> int:
+    with closing(sqlite3.connect(cache)) as file:
+        return int(file.execute("SELECT count(*) FROM responses").fetchone()[0])

@@ -1,0 +1,165 @@
+"""--redact: what is masked, what stays, and that no unmasked text is stored, sent or kept."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.commands.app import main
+from simulator.errors import InputError
+from simulator.redaction import Redactor
+from simulator.settings import Settings, load
+from simulator.store import find_run, read_run
+from simulator.types import Results
+from tests.servers.openai import OpenAIServer, play, serve
+
+PERSONAL = ("桐生", "090-", "０９０", "5678", "HR-220981", "kiryu@example.jp", "西町", "瀬戸口", "1985")
+CASES = """id,question,language,reference,answer,contexts,goal
+桐生太郎,桐生太郎です。電話は０９０－１２３４－５６７８、会員番号HR-220981です。解約できますか,ja,\
+kiryu@example.jp宛てに送ります。窓口は0120-000-123です。,瀬戸口様、窓口は0120-000-123です。携帯は090-9999-5678ですね。,\
+解約は0120-000-123。住所は愛知県豊田市西町3-12-4。,桐生様の解約
+q2,席はXY77です。生年月日は1985年4月12日です。,ja,月額2980円です。,月額2980円です。,,
+"""
+BOT = """
+def answer(question):
+    if "2" in question or "席" in question:
+        raise RuntimeError("no customer 瀬戸口様, 090-1234-5678")
+    found = ["愛知県豊田市西町3-12-4 kiryu@example.jp"]
+    return {"answer": "瀬戸口様、090-1234-5678ですね。", "passages": found}
+"""
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
+    """Questions with personal data, a careless bot, and a model for every role."""
+    (tmp_path / "cases.csv").write_text(CASES, encoding="utf-8")
+    (tmp_path / "bot.py").write_text(BOT, encoding="utf-8")
+    (tmp_path / "contacts.txt").write_text("0120-000-123 窓口\n", encoding="utf-8")
+    with serve(play) as started:
+        monkeypatch.setenv("REHEARSAL_JUDGE_URL", started.url)
+        yield started
+
+
+def rehearsed(tmp_path: Path, *options: str) -> Results:
+    """A run of the questions."""
+    main(
+        ["--cases", "cases.csv", "--persona", "calm", "--turns", "2", "--contacts", "contacts.txt", *options]
+    )
+    return read_run(find_run("latest", tmp_path / "runs"))
+
+
+def unmasked(folder: Path, *names: str) -> list[str]:
+    """What personal data the files below these folders hold."""
+    files = [path for name in names for path in (folder / name).rglob("*") if path.is_file()]
+    assert files
+    told = [path.read_bytes() for path in files]
+    return [word for word in PERSONAL if any(word.encode() in each for each in told)]
+
+
+@pytest.mark.parametrize(
+    "options", [("--adapter", "bot.py:answer", "--redact"), ("--adapter", "recorded", "--turns", "1")]
+)
+def test_nothing_unmasked_is_stored_kept_or_sent(
+    options: tuple[str, ...], server: OpenAIServer, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Run file, reports, cache, what the models got, and what is printed; recorded answers by default."""
+    rehearsed(tmp_path, *options, "--to", "xlsx,json,csv,markdown", "--redact-pattern", r"XY(\d+)", "--json")
+    told = capfd.readouterr()
+
+    assert unmasked(tmp_path, "runs", "cache") == []
+    assert [word for word in PERSONAL if word in told.out + told.err] == []
+    sent = json.dumps([request.body for request in server.requests], ensure_ascii=False)
+    assert server.requests
+    assert [word for word in PERSONAL if word in sent] == []
+    assert "0120-000-123" in sent
+    assert "77" not in json.loads(told.out)["redacted"]
+    assert {"name", "phone", "email", "reference", "birth_date", "address", "custom"} <= set(
+        json.loads(told.out)["redacted"]
+    )
+    page = next((tmp_path / "runs").glob("*/report.html")).read_text(encoding="utf-8")
+    assert "個人情報を伏せています: [" in page
+    assert "個人情報を伏せています: [" in " ".join(told.err.split())
+
+
+def test_the_bot_meets_the_masked_customer_and_its_failures_are_masked(
+    server: OpenAIServer, tmp_path: Path
+) -> None:
+    """A case is masked when it is read; an error message is one more text of the bot's."""
+    results = rehearsed(tmp_path, "--adapter", "bot.py:answer", "--redact", "--offline")
+
+    by_case = {talk.case.id: talk for talk in results.conversations}
+    assert set(by_case) == {"masked-001", "q2"}
+    assert (
+        by_case["masked-001"].turns[0].user.startswith("[氏名]です。電話は[電話番号]、会員番号[番号]です。")
+    )
+    assert by_case["masked-001"].turns[0].answer.passages[0].text == "[住所] [メールアドレス]"
+    failure = by_case["q2"].turns[0].answer.error
+    assert failure is not None
+    assert failure.message == "bot.py, line 4: RuntimeError: no customer [氏名]様, [電話番号]"
+
+
+def test_contacts_of_the_desk_stay(server: OpenAIServer, tmp_path: Path) -> None:
+    """A number of the contact list can be checked against the answer: it is no customer's."""
+    results = rehearsed(tmp_path, "--adapter", "recorded", "--turns", "1", "--offline", "--judges", "facts")
+
+    answer = results.conversations[0].turns[0].answer.text
+    assert answer == "[氏名]様、窓口は0120-000-123です。携帯は[電話番号]ですね。"
+
+
+def test_without_redact_everything_is_as_it_was(server: OpenAIServer, tmp_path: Path) -> None:
+    """A rehearsal of a bot masks nothing unless asked; recorded answers can be left alone as well."""
+    for options in (("--adapter", "bot.py:answer"), ("--adapter", "recorded", "--redact", "off")):
+        results = rehearsed(tmp_path, *options, "--offline", "--turns", "1")
+        assert "桐生太郎です" in results.conversations[0].turns[0].user
+
+
+def test_a_resumed_run_stays_masked(server: OpenAIServer, tmp_path: Path) -> None:
+    """The setting belongs to the run."""
+    rehearsed(tmp_path, "--adapter", "bot.py:answer", "--redact", "--budget", "0.0000001")
+    main(["--resume", "latest", "--budget", "9"])
+
+    assert read_run(find_run("latest", tmp_path / "runs")).run.status == "finished"
+    assert unmasked(tmp_path, "runs", "cache") == []
+
+
+def test_a_replay_is_masked(server: OpenAIServer, tmp_path: Path) -> None:
+    """What customers of an unmasked run said is masked before it is said again."""
+    bot = ("--adapter", "bot.py:answer", "--offline")
+    main(["--cases", "cases.csv", "--persona", "calm", "--turns", "1", *bot])
+    find_run("latest", tmp_path / "runs").parent.rename(tmp_path / "before")
+    main(["--replay", "before", *bot, "--redact"])
+
+    assert unmasked(tmp_path, "runs") == []
+    talk = read_run(find_run("latest", tmp_path / "runs")).conversations[0]
+    assert (talk.id, talk.turns[0].user[:6]) == ("calm/masked-001#1", "[氏名]です")
+
+
+@pytest.mark.parametrize(
+    ("given", "masks"),
+    [
+        ({}, False), ({"adapter": "recorded"}, True), ({"redact": "on"}, True), ({"redact": True}, True),
+        ({"adapter": "recorded", "redact": "off"}, False), ({"adapter": "recorded", "redact": False}, False),
+    ],
+)  # fmt: skip
+def test_recorded_answers_are_masked_unless_told(given: dict[str, Any], masks: bool) -> None:
+    """Customers' own words stand only in what was recorded."""
+    assert Settings.model_validate(given).redacts == masks
+
+
+def test_patterns_come_from_the_file_and_broken_ones_are_told(tmp_path: Path) -> None:
+    """redact_patterns = [...] in rehearsal.toml; commas and braces belong to a pattern."""
+    (tmp_path / "rehearsal.toml").write_text("redact_patterns = ['K-\\d{3,5}', 'Z\\d']\n", encoding="utf-8")
+    assert load({}).redact_patterns == (r"K-\d{3,5}", r"Z\d")
+
+    with pytest.raises(InputError, match=r"--redact-pattern.*no regular expression"):
+        load({"redact_patterns": ["("]})
+
+
+def test_public_texts_are_compared_without_their_signs() -> None:
+    """0120-000-123, ０１２０（０００）１２３ and 0120 000 123 are one number; another is not."""
+    redactor = Redactor(public=("窓口 0120-000-123", "Mail: help@example.jp"))
+
+    text = "０１２０（０００）１２３か0120 000 123、HELP@example.jp、それか0120-000-124"
+    assert redactor.redact(text, "ja").text == text.replace("0120-000-124", "[電話番号]")

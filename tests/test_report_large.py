@@ -1,0 +1,96 @@
+"""Reports of large runs: a page stays usable and says what it leaves out; files are written in pieces."""
+
+import json
+import re
+
+import pytest
+
+from simulator.analysis.figures import Summary
+from simulator.analysis.gate import decide
+from simulator.analysis.summary import summarise
+from simulator.reports import html, html_choice
+from simulator.reports.json_file import json_lines
+from simulator.reports.told import Told
+from simulator.reports.turn_rows import turn_rows
+from simulator.reports.worksheet import Made
+from simulator.types import RedRules, Results
+from tests.rehearsed import JUDGES, large
+
+ROOMY = "会話が多いため"
+
+
+def summed(results: Results, rules: RedRules | None = None) -> Summary:
+    """The figures of a run."""
+    return summarise(results, rules=rules or RedRules(), judges=JUDGES, seed=42)
+
+
+def painted(results: Results, summary: Summary) -> str:
+    """Its page."""
+    return html.render(results, summary, decide(summary, 0.9, 0.05), "ja")
+
+
+def test_a_page_of_a_few_conversations_shows_them_all() -> None:
+    """And says nothing of it."""
+    results = large(20)
+    page = painted(results, summed(results))
+
+    assert page.count('<details class="talk"') == 20
+    assert ROOMY not in page
+
+
+def test_a_page_that_would_be_too_large_shows_the_gravest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It stays under its limit, says how many it shows, and no link of it leads nowhere."""
+    # The first attempt comes out too large on purpose.
+    monkeypatch.setattr(html, "LARGEST", 700_000)
+    monkeypatch.setattr(html_choice, "_AIMED_AT", 900_000)
+    results = large(300)
+    summary = summed(results)
+    page = painted(results, summary)
+    shown = page.count('<details class="talk"')
+
+    assert len(page.encode()) < 700_000
+    assert 50 < shown < 200
+    assert f" 300 会話のうち {shown:,} 会話（要確認 {summary.red:,} 件のうち" in page
+    ids = set(re.findall(r'id="([^"]+)"', page))
+    assert set(re.findall(r'href="#([^"]+)"', page)) <= ids
+
+
+def test_red_conversations_come_first_and_the_others_are_spread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All red ones where they fit, those that the page leads to before them, then a sample of the plan."""
+    monkeypatch.setattr(html_choice, "_AIMED_AT", 900_000)
+    results = large(300)
+    marked = {talk.id for talk in results.conversations[:40]}
+    scores = tuple(s for s in results.scores if s.conversation in marked)
+    summary = summed(results.model_copy(update={"scores": scores}))
+    kept = html_choice.chosen(results, summary, [], share=0.5)
+    red = {each.conversation for each in summary.reddest}
+    others = sorted(int(key[-6:-2]) for key in set(kept) - red)
+
+    assert red <= set(kept)
+    assert (max(others) > 250, len(kept) < 150) == (True, True)
+
+
+def test_report_json_is_one_object() -> None:
+    """Written a turn at a time, it is what it would be in one piece; also without a turn."""
+    for results in (large(3), large(0)):
+        summary = summed(results)
+        told = Told(results, summary, decide(summary, 0.9, 0.05), "ja")
+        whole = {"schema": 1, "run": "x\ny", "rows": list(turn_rows(told))}
+        pieces = "".join(json_lines({"schema": 1, "run": "x\ny"}, told))
+        assert pieces == json.dumps(whole, ensure_ascii=False, indent=2) + "\n"
+
+
+def test_rows_are_made_when_they_are_asked_for() -> None:
+    """As often as they are, and in any order."""
+    asked: list[int] = []
+
+    def made(number: int) -> int:
+        asked.append(number)
+        return 10 * number
+
+    rows = Made([1, 2, 3], made)
+
+    assert asked == []
+    assert (rows[2], list(rows[:2]), len(rows), list(rows)) == (30, [10, 20], 3, [10, 20, 30])
+    assert rows == [10, 20, 30]
+    assert rows != [10, 20]

@@ -1,0 +1,248 @@
+"""Secrets from every place that has some: none is ever written, printed or kept."""
+
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.commands.app import main
+from simulator.hidden import addressed, concealed, known_secrets, without_secrets
+from simulator.store import find_run, read_run
+from tests.servers.faults import Reply
+from tests.servers.openai import OpenAIServer, play, serve
+
+MARK = "xX7marked"
+KEY, OTHER, TOKEN, DOTENV, QUERY, LOGIN, CLIENT = (
+    f"{MARK}-{name}-0123456789" for name in ("key", "other", "token", "dotenv", "query", "login", "client")
+)
+CASES = """id,question,language,reference,answer
+q1,届いた服を返せますか,ja,14日以内なら返品できます。,14日以内なら返品できます。
+q2,How much is delivery?,en,550 yen anywhere.,It is 550 yen.
+"""
+# Says what it was told, as a careless bot does, and fails with it.
+BOT = """
+import os
+
+def connect(*, token: str = "", url: str = ""):
+    def answer(question):
+        if "delivery" in question:
+            raise RuntimeError(f"401 for {token} at {url}, {os.environ['OPENAI_API_KEY']}")
+        return f"OK, {token} {url} {os.environ['FROM_DOTENV_TOKEN']}"
+    return answer
+"""
+
+
+@pytest.fixture
+def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with questions and a bot, and secrets in the environment, in .env and in credentials."""
+    (tmp_path / "cases.csv").write_text(CASES, encoding="utf-8")
+    (tmp_path / "bot.py").write_text(BOT, encoding="utf-8")
+    (tmp_path / ".env").write_text(f"FROM_DOTENV_TOKEN={DOTENV}\nREHEARSAL_DEMO_KEY={DOTENV}-2\n")
+    for name in ("FROM_DOTENV_TOKEN", "REHEARSAL_DEMO_KEY"):
+        monkeypatch.setenv(name, "")  # so that what .env adds is taken back
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("REHEARSAL_JUDGE_KEY", KEY)
+    monkeypatch.setenv("OPENAI_API_KEY", OTHER)
+    monkeypatch.setenv("SHOP_CLIENT_SECRET", CLIENT)
+    return tmp_path
+
+
+@pytest.fixture
+def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
+    """A model that takes the key."""
+    with serve(play, key=KEY) as server:
+        monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
+        yield server
+
+
+def leaks(folder: Path, *outputs: str) -> list[str]:
+    """Where a mark is found: in files (raw bytes, logs and caches, too), or in what was printed."""
+    planted = {folder / ".env", folder / "credentials.json"}
+    found = [
+        str(path.relative_to(folder))
+        for path in folder.rglob("*")
+        if path.is_file() and path not in planted and MARK.encode() in path.read_bytes()
+    ]
+    return found + [text[max(0, text.find(MARK) - 80) :][:200] for text in outputs if MARK in text]
+
+
+def run(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = main(list(arguments))
+    told = capfd.readouterr()
+    return code, told.out, told.err
+
+
+def test_a_rehearsal_and_all_that_is_made_of_it_hold_no_secret(
+    planted: Path, endpoint: OpenAIServer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Simulate with every report, then report, fixes, diff, compare, cross-examine, doctor and cases make."""
+    bot = (
+        "--cases", "cases.csv", "--adapter", "bot.py:connect", "--persona", "angry", "--turns", "2",
+        "--set", f"token={TOKEN}", "--set", f"url=https://user:{LOGIN}@shop.example/ask?key={QUERY}",
+    )  # fmt: skip
+    article = "届いた服は14日以内なら返品できます。送料はお客様のご負担です。\n"
+    (planted / "kb.md").write_text(f"# 返品について\n{article * 2}", encoding="utf-8")
+    commands: Sequence[Sequence[str]] = (
+        ("simulate", *bot, "--to", "xlsx,json,csv,junit,markdown", "--json"),
+        ("simulate", *bot),
+        ("doctor", *bot),
+        ("doctor", *bot, "--json"),
+        ("report", "latest", "--to", "xlsx,json,csv,markdown"),
+        ("fixes", "latest", "--markdown", "fixes.md"),
+        ("history", "--json"),
+        ("cases", "make", "kb.md", "--json", "--number", "2"),
+        ("simulate", *bot, "--dry-run"),
+    )
+    for command in commands:
+        code, out, err = run(capfd, *command)
+        assert "Traceback" not in err
+        assert leaks(planted, out, err) == [], (command, code)
+    runs = sorted(path.name for path in (planted / "runs").iterdir())
+    pair: Sequence[Sequence[str]] = (
+        ("diff", *runs[:2]), ("compare", *runs[:2], "--html", "c.html"), ("report", *runs[:2]),
+        ("cross-examine", runs[1], "--limit", "1", "--set", f"token={TOKEN}"),
+    )  # fmt: skip
+    for command in pair:
+        code, out, err = run(capfd, *command)
+        assert "Traceback" not in err
+        assert leaks(planted, out, err) == [], (command, code)
+
+
+def refused(_: Any) -> Reply:
+    """What some gateways answer: the request with its key."""
+    told = {"error": {"message": f"bad key {KEY} for /v1?api_key={QUERY} (Bearer {KEY})"}}
+    return Reply(status=401, body=json.dumps(told).encode())
+
+
+def elsewhere(_: Any) -> Reply:
+    """To another host, key and all."""
+    return Reply(status=302, headers={"Location": f"http://127.0.0.1:9/?api_key={KEY}"}, body=b"")
+
+
+@pytest.mark.parametrize("answer", [refused, elsewhere, None])
+def test_endpoints_that_fail_tell_no_secret(
+    answer: Callable[[Any], Reply] | None,
+    planted: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A refused key that is echoed, a redirect, and nobody there: in the run, its reports and the doctor."""
+    with serve(answer or play) as server:
+        address = server.url if answer else "http://127.0.0.1:9/v1"
+        monkeypatch.setenv("REHEARSAL_JUDGE_URL", f"{address}?api_key={QUERY}")
+        # Where nobody is, a run would try for a while.
+        for word in ("simulate", "doctor") if answer else ("doctor",):
+            _, out, err = run(capfd, word, "--cases", "cases.csv", "--adapter", "recorded", "--to", "json")
+            assert "Traceback" not in err
+            assert leaks(planted, out, err) == []
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # the transport's own
+def test_a_proxys_password_is_not_told(
+    planted: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An unreachable proxy is not named with its login."""
+    for name in ("HTTPS_PROXY", "HTTP_PROXY", "https_proxy", "http_proxy"):
+        monkeypatch.setenv(name, f"http://me:{LOGIN}@127.0.0.1:9")
+    monkeypatch.setenv("REHEARSAL_JUDGE_URL", "http://models.example/v1")
+
+    _, out, err = run(capfd, "doctor", "--cases", "cases.csv", "--adapter", "recorded", "--turns", "1")
+    assert "models.example" in out
+    assert leaks(planted, out, err) == []
+
+
+def test_credentials_of_sheets_are_not_told(
+    planted: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A service account whose key is none, a person without all parts, and JSON that is broken."""
+    robot = {
+        "type": "service_account", "client_email": "r@example.com", "private_key": CLIENT,
+        "private_key_id": f"{CLIENT}-1", "token_uri": "http://127.0.0.1:9/", "client_id": "1",
+    }  # fmt: skip
+    person = {"type": "authorized_user", "client_secret": CLIENT, "refresh_token": TOKEN}
+    (planted / "credentials.json").write_text(json.dumps(robot), encoding="utf-8")
+    named = (str(planted / "credentials.json"), json.dumps(person), f'{{"private_key": "{CLIENT}"')
+    for value in named:
+        monkeypatch.setenv("REHEARSAL_GOOGLE_CREDENTIALS", value)
+        code, out, err = run(
+            capfd, "--cases", "cases.csv", "--adapter", "recorded", "--turns", "1", "--offline",
+            "--to", "sheets", "--sheet", "1AbCdEfGhIjKlMnOpQrStUvWxYz012345",
+        )  # fmt: skip
+        assert (code, leaks(planted, out, err)) == (2, [])
+
+
+def test_a_run_goes_on_with_its_secrets_given_again(
+    planted: Path, endpoint: OpenAIServer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """What is not stored has to be given: without it one line says so, with it the run is finished."""
+    run(
+        capfd, "--cases", "cases.csv", "--adapter", "bot.py:connect", "--turns", "1",
+        "--set", f"token={TOKEN}", "--budget", "0.0000001",
+    )  # fmt: skip
+    path = find_run("latest", planted / "runs")
+    assert read_run(path).run.settings["set"] == {"token": "***"}
+
+    code, _, err = run(capfd, "--resume", "latest", "--budget", "9")
+    assert (code, "--set token" in err) == (2, True)
+
+    code, out, err = run(capfd, "--resume", "latest", "--budget", "9", "--set", f"token={TOKEN}")
+    assert code != 2
+    assert read_run(path).run.status == "finished"
+    assert leaks(planted, out, err) == []
+
+
+def test_run_files_can_be_read_by_their_owner_only(planted: Path, endpoint: OpenAIServer) -> None:
+    """Folders 0700, files 0600: runs, reports, comparisons, and the response cache."""
+    os.umask(0o022)
+    for bot in ("recorded", "bot.py:connect"):
+        main([
+            "--cases", "cases.csv", "--adapter", bot, "--turns", "1", "--to",
+            "xlsx,json,csv,junit,markdown",
+        ])  # fmt: skip
+    runs = sorted((planted / "runs").iterdir())
+    main(["compare", *(path.name for path in runs)])
+    main(["report", *(path.name for path in runs)])
+
+    kept = [
+        *runs,
+        *(file for folder in (*runs, planted / "cache" / "rehearsal") for file in folder.iterdir()),
+    ]
+    open_to_others = [path.name for path in kept if path.stat().st_mode & 0o077]
+    assert {"pairwise.jsonl", "side-by-side.html", "report.xlsx", "responses.sqlite"} <= {
+        p.name for p in kept
+    }
+    assert open_to_others == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "stored"),
+    [
+        ("token", TOKEN, "***"),
+        ("api_key", "${SHOP_KEY}", "${SHOP_KEY}"),
+        ("headers", '{"Authorization": "Bearer ${SHOP_KEY}"}', '{"Authorization": "Bearer ${SHOP_KEY}"}'),
+        ("headers", f'{{"Authorization": "Bearer {TOKEN}"}}', "***"),
+        ("url", f"https://a.example/?key={TOKEN}&n=5", "https://a.example/?key=***&n=5"),
+        ("url", f"https://me:{TOKEN}@a.example/ask", "https://***@a.example/ask"),
+        ("url", "https://a.example/?key=${SHOP_KEY}", "https://a.example/?key=${SHOP_KEY}"),
+        ("keyword", "返品", "返品"),
+        ("max_tokens", "200", "200"),
+        ("author", "Yamada", "Yamada"),
+    ],
+)
+def test_what_is_stored_of_a_setting(name: str, value: str, stored: str) -> None:
+    """Secrets are told by the name of a setting or by where they stand in an address."""
+    assert without_secrets({name: value}) == {name: stored}
+
+
+def test_secrets_are_known_by_where_they_come_from() -> None:
+    """Keys of the environment, logins of proxies, keys in addresses; paths of files are none."""
+    environ = {
+        "SHOP_KEY": "abcdefgh", "HTTPS_PROXY": "http://me:s3cretpw@proxy:80", "SHORT_KEY": "on",
+        "SSH_KEY": "/home/me/.ssh/id", "LANG": "ja_JP.UTF-8",
+    }  # fmt: skip
+    assert set(known_secrets({"token": "12345678"}, environ)) == {"abcdefgh", "s3cretpw", "12345678"}
+    assert concealed("a abcdefgh b", ("abcdefgh",)) == "a *** b"
+    assert addressed("see http://me:pw@host/x?sig=9&n=1") == "see http://***@host/x?sig=***&n=1"
