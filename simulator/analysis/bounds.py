@@ -72,7 +72,7 @@ def doubt(found: Clusters, target: float, times: float = 1.0) -> float:
     `times` as many questions with the same results are imagined.
     """
     gains, counts = np.unique(np.round(found.sums - found.sizes * target, 10), return_counts=True)
-    worst = float(found.sizes.max()) * (found.floor - target)
+    worst = float(np.max(found.sizes)) * (found.floor - target)
     return float(doubts(times * counts[None, :].astype(float), gains, worst)[0])
 
 
@@ -83,10 +83,10 @@ def doubts(counts: Floats, gains: Floats, worst: float) -> Floats:
     can be. It is the chance that their sum, each weighed by an exponential draw, is not above 0: the
     inversion of its characteristic function (Gil-Pelaez, 1951; Imhof, 1961).
     """
-    scale = max(float(np.abs(gains).max(initial=0.0)), abs(worst))
+    scale = max(float(np.max(np.abs(gains), initial=0.0)), abs(worst))
     if worst >= 0 or scale == 0:
         return np.where(counts @ (gains < 0), 1.0, 0.0) if worst >= 0 else np.ones(len(counts))
-    step = min(_STEP, _STEP_TIMES_ROOT / float(counts.sum(axis=1).max(initial=1.0)) ** 0.5)
+    step = min(_STEP, _STEP_TIMES_ROOT / float(np.max(counts.sum(axis=1), initial=1.0)) ** 0.5)
     at = _points(step)[:, None] / scale
     waves = counts @ np.arctan(at * gains).T + np.arctan(at[:, 0] * worst)
     damping = counts @ np.log1p((at * gains) ** 2).T + np.log1p((at[:, 0] * worst) ** 2)
