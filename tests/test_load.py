@@ -25,7 +25,7 @@ from tests.servers.faults import Reply
 from tests.servers.loopback import dumps
 
 BOT = """
-import asyncio, glob, sqlite3
+import asyncio, contextlib, glob, sqlite3
 
 graded_meanwhile = []
 there = most = 0
@@ -36,7 +36,7 @@ async def answer(question):
     most = max(most, there)
     try:
         for path in glob.glob("runs/*/run.sqlite"):
-            with sqlite3.connect(path) as file:
+            with contextlib.closing(sqlite3.connect(path)) as file:
                 graded_meanwhile.append(file.execute("SELECT count(*) FROM scores").fetchone()[0])
         await asyncio.sleep(3600 if "返せ" in question else 0.001 * there)
     finally:

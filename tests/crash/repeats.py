@@ -42,9 +42,12 @@ class Repeats:
         return [age for calls in self.lost.values() for age in calls.values() if age >= 0]
 
     def paid_twice(self, calls: int) -> int:
-        """Beyond those in flight at a kill, which are at most `calls` and not answered for long."""
+        """Beyond those in flight at a kill, and as many again that had been answered that very moment.
+
+        A place that an answer has left is taken by the next call before the answer is committed.
+        """
         had = sum(age > GRACE for age in self.ages)
-        return self.unexplained + had + sum(max(0, len(each) - calls) for each in self.lost.values())
+        return self.unexplained + had + sum(max(0, len(each) - 2 * calls) for each in self.lost.values())
 
 
 def asked(calls: Iterable[Call]) -> Counter[str]:
