@@ -1,7 +1,8 @@
 """100, 1,000 and 10,000 conversations x 3 turns: what one costs must not depend on how many there are.
 
 Every turn takes the customer's line, the bot's answer, five LLM grades and one embeddings call, from an
-endpoint that answers after 30 ms; page, console, report.json and report.xlsx are painted by the same process.
+endpoint that answers after 30 ms; page, summary and report.json are painted by the same process, and the
+workbook, too, with `--to json xlsx`.
 """
 
 import argparse
@@ -29,7 +30,7 @@ def main() -> None:
     """A row per count; the counts may be given, and further options of the program after them."""
     reader = argparse.ArgumentParser(prog="benchmarks.many", description=__doc__)
     reader.add_argument("--counts", nargs="+", type=int, default=COUNTS, metavar="N")
-    reader.add_argument("--to", nargs="*", default=["json", "xlsx"], help="reports beside the page")
+    reader.add_argument("--to", nargs="*", default=["json"], help="reports beside the page")
     given, more = reader.parse_known_args()
     with endpoint(LATENCY, EMBEDDING) as url:
         for count in given.counts:
