@@ -87,7 +87,7 @@ def test_too_long_a_text_is_cut_with_a_mark(server: SheetsServer, piece: str, la
     assert pushed(one_cell(text), language=language).writes == 0
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.text(st.characters(codec=None, categories=None), max_size=40))
 def test_any_text_can_be_sent(text: str) -> None:
     """Made printable it is UTF-8, and making it printable again changes nothing."""

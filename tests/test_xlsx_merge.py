@@ -278,7 +278,7 @@ WORDS = st.text(
 
 @given(seed=st.integers(0, 10**6), words=st.lists(WORDS, min_size=1, max_size=12))
 @settings(
-    max_examples=6,
+    max_examples=4,
     deadline=None,
     phases=[Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture],
