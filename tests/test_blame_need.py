@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.blame.library import Library, held, title_of
+from simulator.blame.corpus import Corpus, held, title_of
 from simulator.blame.need import Need, is_of, need_of
 from simulator.types import Answer, Case, Exhibit, Passage, Turn
 
@@ -14,7 +14,7 @@ FEE = Passage(
 )
 RETURN = Passage(id="ja/19-return", text="# 機器の返却\n\n機器は解約日の翌月20日までに返却してください。")
 PLANS = Passage(id="ja/01-plans", text="# 料金プラン\n\nマンションの月額料金は4,180円です。")
-LIBRARY = Library([FEE, RETURN, PLANS])
+LIBRARY = Corpus([FEE, RETURN, PLANS])
 
 
 def exhibit(*retrieved: Passage, shows: bool = True, gold: tuple[str, ...] = ("ja/17-fee",)) -> Exhibit:
@@ -28,17 +28,17 @@ def exhibit(*retrieved: Passage, shows: bool = True, gold: tuple[str, ...] = ("j
     return Exhibit(conversation="angry/fee#0", case=case, persona="angry", turn=turn)
 
 
-def place(*retrieved: Passage, library: Library | None = LIBRARY, **more: object) -> str:
+def place(*retrieved: Passage, corpus: Corpus | None = LIBRARY, **more: object) -> str:
     """Where the needed article was."""
-    return need_of(exhibit(*retrieved, **more), library).place  # type: ignore[arg-type]
+    return need_of(exhibit(*retrieved, **more), corpus).place  # type: ignore[arg-type]
 
 
 def test_the_place_of_the_needed_article_is_found() -> None:
     """Retrieved, only in the knowledge, not even there, or not known."""
     assert place(FEE) == "retrieved"
     assert place(RETURN, PLANS) == "not_retrieved"
-    assert place(RETURN, library=Library([RETURN, PLANS])) == "lacking"
-    assert place(RETURN, library=None) == "outside"
+    assert place(RETURN, corpus=Corpus([RETURN, PLANS])) == "lacking"
+    assert place(RETURN, corpus=None) == "outside"
     assert place(shows=False) == "hidden"
 
 
@@ -75,16 +75,16 @@ def test_the_search_finds_articles_by_their_words() -> None:
     assert LIBRARY.finds("解約金はいくら", ["ja/17-fee"], 1)
     assert LIBRARY.bears_out("解約金4,800円がかかります。")
     assert not LIBRARY.bears_out("解約金9,900円がかかります。")
-    assert Library([]).ranked("何か") == []
+    assert Corpus([]).ranked("何か") == []
 
 
 @given(st.text(), st.text(), st.text())
 def test_any_text_can_be_searched(text: str, question: str, reference: str) -> None:
     """Titles, ranks and shares exist for whatever is in an article or a question."""
-    library = Library([Passage(id="a", text=text)])
+    corpus = Corpus([Passage(id="a", text=text)])
 
     assert len(title_of(text)) <= 30
-    assert len(library.ranked(question)) <= 1
+    assert len(corpus.ranked(question)) <= 1
     assert 0 <= held(reference, [text], "ja") <= 1
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from simulator.analysis.figures import Summary
 from simulator.blame.attribute import Articles, looks
 from simulator.blame.cause import Found
-from simulator.blame.library import title_of
+from simulator.blame.corpus import title_of
 from simulator.blame.look import Look
 from simulator.blame.need import is_of
 from simulator.blame.of_run import NOTE, articles_of, as_note, found_before
@@ -100,7 +100,7 @@ def own_words(texts: Iterable[str]) -> str:
 
 async def _ask(rag: Rag, look: Look, timeout: float) -> Found:
     """What the bot retrieves in the article's own words, and the one pair of words that is enough."""
-    texts = look.library.texts(look.need.articles) if look.library else ()
+    texts = look.corpus.texts(look.need.articles) if look.corpus else ()
     question = own_words(texts)
     answer = await ask(rag, _query(look, question, 0), timeout)
     hit = _hit(answer, look)
@@ -136,4 +136,4 @@ def _hit(answer: Answer, look: Look) -> bool | None:
 
 
 def _is_needed(passage: Passage, look: Look) -> bool:
-    return any(is_of(passage, article, look.library) for article in look.need.articles)
+    return any(is_of(passage, article, look.corpus) for article in look.need.articles)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from simulator.analysis.figures import Summary
 from simulator.blame import telling
 from simulator.blame.cause import Blame, Cause, Found
-from simulator.blame.library import Library
+from simulator.blame.corpus import Corpus
 from simulator.blame.look import RIGHT, Look
 from simulator.blame.missing import missing
 from simulator.blame.telling import say
@@ -56,7 +56,7 @@ def looks(
     found: Mapping[tuple[str, int], Found] = {},
 ) -> Iterator[Look]:
     """The red turns, each with everything that bears on its cause."""
-    library = Library(articles) if articles else None
+    corpus = Corpus(articles) if articles else None
     faults = {(each.conversation, each.turn): each for each in customer_faults(results) if each.spoils}
     turns = {(talk.id, turn.index): (talk, turn) for talk in results.conversations for turn in talk.turns}
     scores: dict[tuple[str, int], dict[str, Score]] = {}
@@ -66,7 +66,7 @@ def looks(
         at = red.conversation, red.turn
         if at in turns:
             exhibit = _exhibit(*turns[at])
-            yield Look(red, exhibit, scores.get(at, {}), library, found.get(at), faults.get(at))
+            yield Look(red, exhibit, scores.get(at, {}), corpus, found.get(at), faults.get(at))
 
 
 def _exhibit(talk: Conversation, turn: Turn) -> Exhibit:

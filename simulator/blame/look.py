@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeGuard
 
 from simulator.analysis.figures import RedTurn
 from simulator.blame.cause import Found
-from simulator.blame.library import Library, title_of
+from simulator.blame.corpus import Corpus, title_of
 from simulator.blame.need import Need, is_retrieved, need_of, references_of
 from simulator.counting.evidence import Agreement, Finding, best_agreement, coverage
 from simulator.counting.quantities import Quantity
@@ -47,12 +47,12 @@ class Look:
         red: RedTurn,
         exhibit: Exhibit,
         scores: Mapping[str, Score],
-        library: Library | None,
+        corpus: Corpus | None,
         found: Found | None,
         fault: CustomerFault | None,
     ) -> None:
         """Counts nothing yet."""
-        self.red, self.exhibit, self.scores, self.library = red, exhibit, scores, library
+        self.red, self.exhibit, self.scores, self.corpus = red, exhibit, scores, corpus
         self.found, self.fault = found, fault
         self.case, self.turn = exhibit.case, exhibit.turn
         self.language, self.asked = exhibit.case.language, exhibit.turn.meant
@@ -61,7 +61,7 @@ class Look:
     @cached_property
     def need(self) -> Need:
         """The articles that the answer needed, and where they were."""
-        return need_of(self.exhibit, self.library)
+        return need_of(self.exhibit, self.corpus)
 
     @cached_property
     def words(self) -> str:
@@ -108,7 +108,7 @@ class Look:
             text = str(each.get("claim", ""))
             if mass(topic_units(text)) < SAYS_SOMETHING:
                 continue
-            if each.get("verdict") != "supported" and not (self.library and self.library.bears_out(text)):
+            if each.get("verdict") != "supported" and not (self.corpus and self.corpus.bears_out(text)):
                 return text
         return ""
 
@@ -119,7 +119,7 @@ class Look:
 
     def title(self, article: str) -> str:
         """What an article is called: in the knowledge base, or as it was retrieved."""
-        if self.library and (title := self.library.title(article)):
+        if self.corpus and (title := self.corpus.title(article)):
             return title
         passages = (p for t in (*self.exhibit.earlier, self.turn) for p in t.answer.passages)
         return next((title_of(p.text) for p in passages if p.id == article), "")
@@ -128,7 +128,7 @@ class Look:
         """Whether an earlier turn of the conversation had retrieved what this one needed."""
         wanted, references = self.need.articles, references_of(self.exhibit)
         return any(
-            is_retrieved(wanted, references, turn.answer.passages, self.exhibit, self.library)
+            is_retrieved(wanted, references, turn.answer.passages, self.exhibit, self.corpus)
             for turn in self.exhibit.earlier
         )
 
@@ -166,10 +166,10 @@ class Look:
         """Whether the turn has a right answer of its own, or its words lead to another article."""
         if self.exhibit.references:
             return True
-        if self.library is None:
+        if self.corpus is None:
             return False
-        now = self.library.ranked(self.asked, 1)
-        before = self.library.ranked(self.case.question, 1)
+        now = self.corpus.ranked(self.asked, 1)
+        before = self.corpus.ranked(self.case.question, 1)
         return bool(now) and now != before and coverage(self.asked, [now[0].text]) >= SAME
 
     def _model_grades(self) -> list[float]:
@@ -205,7 +205,7 @@ class Look:
     def _unsupported(self, claim: Finding) -> Unsupported | None:
         if not (claim.contradicted or claim.numbers or claim.is_invented):
             return None
-        if self.library and self.library.bears_out(claim.text):
+        if self.corpus and self.corpus.bears_out(claim.text):
             return None
         if claim.contradicted:
             return Unsupported("contradicted", claim.text)

@@ -23,7 +23,7 @@ def _why(look: Look) -> Missing:
     article = telling.article(look)
     if look.need.place == "lacking":
         return "knowledge", _lacking(look), look.need.sure, None
-    if look.need.place == "outside" or look.library is None:
+    if look.need.place == "outside" or look.corpus is None:
         return "retrieval", say(look, "outside", article=article), False, None
     if lost := _lost(look):
         return "misunderstood", lost, True, None
@@ -36,15 +36,15 @@ def _why(look: Look) -> Missing:
 
 def _by_words(look: Look) -> Missing:
     """Nobody asked again: whether the article has the words of the question."""
-    article, library = telling.article(look), look.library
-    if library and library.finds(look.words, look.need.articles, look.searched):
+    article, corpus = telling.article(look), look.corpus
+    if corpus and corpus.finds(look.words, look.need.articles, look.searched):
         return "retrieval", say(look, "retrieval_words", article=article), False, None
     return _guess(look)
 
 
 def _lacking(look: Look) -> str:
     """The article that is missing, or, where it is there, the content that it does not hold."""
-    known = look.library is not None and look.library.knows(look.need.articles)
+    known = look.corpus is not None and look.corpus.knows(look.need.articles)
     if look.need.articles and not known:
         return say(look, "lacking", article=telling.article(look))
     stated = brief(references_of(look.exhibit), 1)
@@ -53,9 +53,9 @@ def _lacking(look: Look) -> str:
 
 def _lost(look: Look) -> str:
     """Evidence that the bot looked for something else than what was asked; empty when there is none."""
-    if look.library is None:
+    if look.corpus is None:
         return ""
-    finds = look.library.finds(look.asked, look.need.articles, look.searched)
+    finds = look.corpus.finds(look.asked, look.need.articles, look.searched)
     earlier = look.searched_again()
     if earlier and not finds and look.repeats(earlier):
         return say(look, "earlier_question", earlier=telling.quote(earlier))
@@ -93,14 +93,14 @@ def _guess(look: Look) -> Missing:
 
 def likely(look: Look) -> Pair | None:
     """The likeliest pair of spellings of question and article."""
-    texts = look.library.texts(look.need.articles) if look.library else ()
+    texts = look.corpus.texts(look.need.articles) if look.corpus else ()
     found = pairs(look.words, texts) if texts else []
     return found[0] if found and found[0].likeness >= TOLD else None
 
 
 def _strange(look: Look) -> str:
     """The words of the question that the article does not have."""
-    texts = look.library.texts(look.need.articles) if look.library else ()
+    texts = look.corpus.texts(look.need.articles) if look.corpus else ()
     found = [word for word in strange(look.words, texts) if _is_telling(word)][:3]
     joint = "、" if look.language == "ja" else ", "
     told = joint.join(map(telling.quote, found))

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
-from simulator.blame.library import ELSEWHERE, HELD, Library, article_of, held, holds
+from simulator.blame.corpus import ELSEWHERE, HELD, Corpus, article_of, held, holds
 from simulator.counting.reading import known_answers
 from simulator.counting.units import content_units, share
 from simulator.lexical import is_refusal
@@ -40,28 +40,28 @@ def references_of(exhibit: Exhibit) -> tuple[str, ...]:
     return tuple(text for text in texts if not is_refusal(text, language))
 
 
-def need_of(exhibit: Exhibit, library: Library | None) -> Need:
+def need_of(exhibit: Exhibit, corpus: Corpus | None) -> Need:
     """What this turn needed, and where it was."""
     answer, language = exhibit.turn.answer, exhibit.case.language
     references = references_of(exhibit)
-    articles, sure = _needed(exhibit, references, library)
+    articles, sure = _needed(exhibit, references, corpus)
     if not articles and not references:
         return Need("unknown", (), sure=False)
     if not answer.shows_passages:
-        absent = library is not None and not articles
+        absent = corpus is not None and not articles
         return Need("lacking" if absent else "hidden", articles or exhibit.case.passages, sure=False)
-    if is_retrieved(articles, references, answer.passages, exhibit, library):
+    if is_retrieved(articles, references, answer.passages, exhibit, corpus):
         # Without the knowledge nobody can tell whether the piece that came is the one with the answer.
         texts = [passage.text for passage in answer.passages]
-        told = library is not None or not references or holds(references, texts, language)
+        told = corpus is not None or not references or holds(references, texts, language)
         return Need("retrieved", articles, sure and told)
-    if library is None:
+    if corpus is None:
         return Need("outside", articles, sure=False)
-    cut = is_cut_off(articles, references, answer.passages, exhibit, library)
-    articles = _absent(articles, answer.passages, library) or articles
-    there = library.texts(articles)
+    cut = is_cut_off(articles, references, answer.passages, exhibit, corpus)
+    articles = _absent(articles, answer.passages, corpus) or articles
+    there = corpus.texts(articles)
     if not there or (references and not holds(references, there, language) and not _is_faint(exhibit)):
-        elsewhere = library.holding(references, language, ELSEWHERE)
+        elsewhere = corpus.holding(references, language, ELSEWHERE)
         return Need("not_retrieved", elsewhere) if elsewhere else Need("lacking", articles, sure)
     return Need("not_retrieved", articles, sure, cut)
 
@@ -71,22 +71,22 @@ def is_retrieved(
     references: Sequence[str],
     passages: Sequence[Passage],
     exhibit: Exhibit,
-    library: Library | None,
+    corpus: Corpus | None,
 ) -> bool:
     """Whether the passages hold what is needed: by their ids, or by what the reference says."""
     texts = [passage.text for passage in passages]
     least = ELSEWHERE if articles else HELD
     if references and holds(references, texts, exhibit.case.language, least):
         return True
-    found = [article for article in articles if any(is_of(p, article, library) for p in passages)]
+    found = [article for article in articles if any(is_of(p, article, corpus) for p in passages)]
     if not articles or len(found) < len(articles):
         return False
     # The right article, but another piece of it: only what the reference says can tell.
-    if library is None or not references:
+    if corpus is None or not references:
         return True
-    if any(len(library.by_article.get(article_of(a), ())) > 1 for a in articles):
+    if any(len(corpus.by_article.get(article_of(a), ())) > 1 for a in articles):
         return holds(references, texts, exhibit.case.language)
-    return not is_cut_off(articles, references, passages, exhibit, library)
+    return not is_cut_off(articles, references, passages, exhibit, corpus)
 
 
 def is_cut_off(
@@ -94,11 +94,11 @@ def is_cut_off(
     references: Sequence[str],
     passages: Sequence[Passage],
     exhibit: Exhibit,
-    library: Library,
+    corpus: Corpus,
 ) -> bool:
     """Whether pieces of the needed articles were retrieved that lack what the whole articles say."""
-    pieces = [p.text for p in passages if any(is_of(p, article, library) for article in articles)]
-    whole, language = library.texts(articles), exhibit.case.language
+    pieces = [p.text for p in passages if any(is_of(p, article, corpus) for article in articles)]
+    whole, language = corpus.texts(articles), exhibit.case.language
     if not pieces or not holds(references, whole, language):
         return False
     return all(
@@ -107,36 +107,36 @@ def is_cut_off(
     )
 
 
-def _absent(articles: Sequence[str], passages: Sequence[Passage], library: Library) -> tuple[str, ...]:
+def _absent(articles: Sequence[str], passages: Sequence[Passage], corpus: Corpus) -> tuple[str, ...]:
     """Those articles of which no passage was retrieved."""
-    return tuple(each for each in articles if not any(is_of(p, each, library) for p in passages))
+    return tuple(each for each in articles if not any(is_of(p, each, corpus) for p in passages))
 
 
-def is_of(passage: Passage, article: str, library: Library | None) -> bool:
+def is_of(passage: Passage, article: str, corpus: Corpus | None) -> bool:
     """Whether a retrieved passage is a piece of an article: by id, by source, or by its text."""
     wanted = article_of(article)
     names = {article_of(passage.id), passage.source or "", _without_suffix(passage.source or "")}
     if wanted in names:
         return True
-    texts = library.texts([article]) if library and passage.id not in library.ids else ()
+    texts = corpus.texts([article]) if corpus and passage.id not in corpus.ids else ()
     units = content_units(passage.text)
     return any(share(units, content_units(text)) >= PIECE for text in texts)
 
 
 def _needed(
-    exhibit: Exhibit, references: Sequence[str], library: Library | None
+    exhibit: Exhibit, references: Sequence[str], corpus: Corpus | None
 ) -> tuple[tuple[str, ...], bool]:
     """The needed articles, and whether that is sure: gold ids on the turn they belong to, else by content."""
     own = bool(exhibit.references) and exhibit.turn.index > 1
     gold = exhibit.case.passages
-    if gold and not own and (library is None or library.knows(gold)):
+    if gold and not own and (corpus is None or corpus.knows(gold)):
         return _unique(gold), True
-    strange = own or not gold or not (library and library.shares_ids(gold))
+    strange = own or not gold or not (corpus and corpus.shares_ids(gold))
     least = HELD if strange else ELSEWHERE
-    held = library.holding(references, exhibit.case.language, least) if library else ()
+    held = corpus.holding(references, exhibit.case.language, least) if corpus else ()
     if held:
         return held, exhibit.turn.index == 1
-    return (_unique(gold), library is None or library.shares_ids(gold)) if not own else ((), False)
+    return (_unique(gold), corpus is None or corpus.shares_ids(gold)) if not own else ((), False)
 
 
 def _is_faint(exhibit: Exhibit) -> bool:

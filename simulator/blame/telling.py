@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from simulator.blame.library import article_of
+from simulator.blame.corpus import article_of
 from simulator.blame.look import Look
 from simulator.counting.wording import quoted
 from simulator.lexical import claims, mass, quantities, topic_units

@@ -55,4 +55,5 @@ async def perform(  # noqa: PLR0917 - the same as of the local engine
 
 async def _elsewhere(_: Query) -> str:
     """The bot is connected on the workers only."""
-    raise NotImplementedError
+    msg = "the bot answers on the workers"
+    raise RuntimeError(msg)

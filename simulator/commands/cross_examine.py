@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from simulator.commands.options import takes
+from simulator.commands.options import Run, takes
 from simulator.settings import Settings, from_run, load
 
 if TYPE_CHECKING:
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 DONE, INCOMPLETE = 0, 3
 
 # fmt: off
-Run = Annotated[str, typer.Argument(
-    metavar="RUN", help="A run: id, start of an id, latest, or path. [default: latest]", show_default=False,
-)]
 Limit = Annotated[int, typer.Option(
     "--limit", metavar="N", min=1, show_default=False, help="At most so many answers. [default: 10]",
 )]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from simulator.commands.options import takes
+from simulator.commands.options import Run, takes
 from simulator.commands.reading import may_stop_reading
 from simulator.settings import Settings, from_run, load
 
@@ -25,14 +25,6 @@ SHOWN = 10
 # Articles that a bot is asked about at most.
 MOST_ASKED = 20
 
-Run = Annotated[
-    str,
-    typer.Argument(
-        metavar="RUN",
-        help="A run: id, start of an id, latest, or path. [default: latest]",
-        show_default=False,
-    ),
-]
 AskAgain = Annotated[
     bool,
     typer.Option(

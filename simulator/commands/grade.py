@@ -8,20 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from simulator.commands.options import takes
+from simulator.commands.options import Run, takes
 from simulator.settings import Settings, from_run, load
 
 if TYPE_CHECKING:
     from simulator.store import RunFile
 
-Run = Annotated[
-    str,
-    typer.Argument(
-        metavar="RUN",
-        help="A run: id, start of an id, latest, or path. [default: latest]",
-        show_default=False,
-    ),
-]
 Again = Annotated[
     bool, typer.Option("--again", help="Also where a judge has graded already: its grades are replaced.")
 ]

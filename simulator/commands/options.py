@@ -76,6 +76,15 @@ _METAVARS = {
     "demo_model": "MODEL",
 }
 
+# The run that a command is about.
+Run = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN",
+        help="A run: id, start of an id, latest, or path. [default: latest]",
+        show_default=False,
+    ),
+]
 Command = Callable[..., int]  # of the flags that were given, and of parameters of its own
 
 

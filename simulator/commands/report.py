@@ -5,18 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from simulator.commands.options import takes
+from simulator.commands.options import Run, takes
 from simulator.settings import from_run, load
-
-Run = Annotated[
-    str,
-    typer.Argument(
-        metavar="RUN",
-        help="A run: id, start of an id, latest, or path. [default: latest]",
-        show_default=False,
-    ),
-]
-
 
 Later = Annotated[
     str | None,

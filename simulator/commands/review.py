@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from simulator.commands.options import takes
+from simulator.commands.options import Run, takes
 from simulator.settings import Settings, from_run, load
 
 if TYPE_CHECKING:
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     Asked = tuple[tuple[str | None, str | None], tuple[str | None, str | None]]
 
 # fmt: off
-Run = Annotated[str, typer.Argument(
-    metavar="RUN", help="A run: id, start of an id, latest, or path. [default: latest]", show_default=False,
-)]
 From = Annotated[str | None, typer.Option(
     "--from", metavar="WHERE", show_default=False,
     help="What the team wrote: `sheet` (where the run was pushed to, or --sheet), sheet:KEY_OR_URL, or the "

@@ -34,7 +34,7 @@ def title_of(text: str) -> str:
     return first if len(first) <= TITLE else first[: TITLE - 1] + "…"
 
 
-class Library:
+class Corpus:
     """A knowledge base that can be searched; its passages are gathered by article."""
 
     def __init__(self, passages: Sequence[Passage]) -> None:
