@@ -1,7 +1,7 @@
 """Pairs of spellings: by sound, by letters, with and without a dictionary."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from simulator.blame.readings import folded, hiragana, reading, roman
@@ -91,6 +91,7 @@ def test_any_two_words_have_a_likeness(one: str, other: str) -> None:
     assert folded(hiragana(one)) == folded(one)
 
 
+@example("FえF", "FF")
 @given(
     st.text(alphabet="ルーターるたWiFi-設定を教えて router.", max_size=30),
     st.text(alphabet="ルーターWi-Fi設定 router。", max_size=60),

@@ -175,12 +175,13 @@ def _ending(asked: str, written: str) -> str:
 
 def _joined(text: str) -> list[str]:
     """Neighbouring Latin words that others may write as one: `Wi Fi`, `e SIM`, `sign in`."""
-    found = [match for line in text.splitlines() for match in pairwise(_WORD.finditer(line))]
-    both = [
-        f"{a[0]} {b[0]}"
-        for a, b in found
-        if a[0].isascii() and b[0].isascii() and b.start() == a.end() + 1 and len(a[0]) + len(b[0]) <= 16
+    found = [
+        (a[0], b[0])
+        for line in text.splitlines()
+        for a, b in pairwise(_WORD.finditer(line))
+        if line[a.end() : b.start()] == " "
     ]
+    both = [f"{a} {b}" for a, b in found if a.isascii() and b.isascii() and len(a) + len(b) <= 16]
     return list(dict.fromkeys(both))[:MOST_WORDS]
 
 
