@@ -14,6 +14,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from simulator.datasets.names import our_name
 from simulator.errors import InputError, PromptError, RehearsalError, UnknownName
 from simulator.prompts import read_toml
 from simulator.rubrics import Form, Rubric
@@ -24,6 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PERSONAS = ROOT / "personas"
 JUDGES = ROOT / "judges"
 ADAPTERS = ROOT / "rag_adapters"
+PROMPTS = ROOT / "prompts"
 DEMO = ROOT / "demo"
 _LIBRARIES = ("<", *(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")))
 
@@ -44,6 +46,17 @@ def persona(name: str) -> Persona:
         raise PromptError(msg) from None
 
 
+def prompt_names() -> list[str]:
+    """The prompts on the shelf, and those in the folder prompts/ of where the user stands."""
+    return sorted({*_toml_names(PROMPTS), *_toml_names(Path("prompts"))})
+
+
+def prompt_path(name: str) -> Path:
+    """The file of the prompt `choose`: the user's own prompts/choose.toml, else the shelf's."""
+    own = Path("prompts") / f"{name}.toml"
+    return own if own.is_file() else _shelf_path("prompt", name, PROMPTS, prompt_names())
+
+
 def judge_names() -> list[str]:
     """The judges on the shelf: rubrics, and functions of the shelf's modules."""
     return sorted([*_toml_names(JUDGES), *_function_modules(JUDGES)])
@@ -53,6 +66,7 @@ def judge(name: str) -> Rubric | Callable[..., Any]:
     """A rubric, or the one function of that name; `mine.py:strict` and `./mine.toml` are the user's."""
     if ":" in name:
         return _callable(user_object(name), name)
+    name = our_name(name)
     if name in _function_modules(JUDGES):
         return _callable(getattr(importlib.import_module(f"judges.{name}"), name), name)
     return Rubric(_shelf_path("judge", name, JUDGES, judge_names()))
@@ -65,7 +79,7 @@ def form(name: str) -> Form:
 
 def judge_name(given: str) -> str:
     """What the scores of `mine.py:strict` or `./strict.toml` are filed under."""
-    return given.rsplit(":", 1)[-1] if ":" in given else Path(given).stem
+    return given.rsplit(":", 1)[-1] if ":" in given else our_name(Path(given).stem)
 
 
 def judge_files(name: str) -> list[Path]:

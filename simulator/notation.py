@@ -1,9 +1,10 @@
-"""How a part of a run (`2/5`), the arrival of customers (`2/s`, `ramp 60s`) and patterns are written."""
+"""How a part of a run (`2/5`), a sample (`200:7`), the arrival of customers (`2/s`) and patterns are written."""
 
 import re
 from typing import Any, Literal, NamedTuple
 
 _SHARD = re.compile(r"(\d{1,6})\s*/\s*(\d{1,6})")
+_SAMPLE = re.compile(r"(\d{1,9})(?:\s*:\s*(\d{1,18}))?")
 _RATE = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(s|sec|second|m|min|minute|h|hour)", re.IGNORECASE)
 _RAMP = re.compile(r"ramp[\s:]*(\d+(?:\.\d+)?)\s*(s|m|h|)", re.IGNORECASE)
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
@@ -19,6 +20,18 @@ class Shard(NamedTuple):
     def text(self) -> str:
         """As it is written."""
         return f"{self.number}/{self.parts}"
+
+
+class Sample(NamedTuple):
+    """So many rows by lot, as `random.Random(seed).sample` draws them."""
+
+    size: int
+    seed: int = 0
+
+    @property
+    def text(self) -> str:
+        """As it is written."""
+        return f"{self.size}:{self.seed}"
 
 
 class Arrival(NamedTuple):
@@ -41,6 +54,15 @@ def read_shard(given: str) -> Shard:
         msg = "is no part of a run: write 2/5 for the second of five"
         raise ValueError(msg)
     return shard
+
+
+def read_sample(given: str) -> Sample:
+    """Size and seed of `200` or `200:7`; ValueError says what is wrong with it."""
+    found = _SAMPLE.fullmatch(given.strip())
+    if found is None or not int(found[1]):
+        msg = "is no sample: write 200 for 200 rows, or 200:7 with a seed of your own"
+        raise ValueError(msg)
+    return Sample(int(found[1]), int(found[2] or 0))
 
 
 def read_arrival(given: str) -> Arrival:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, field_validator
 
 from simulator.conditions import read_confidence, read_target
 from simulator.errors import InputError, UnknownName
@@ -13,6 +13,7 @@ from simulator.given import PREFIX, environment_values, file_values, plain, shor
 from simulator.hidden import without_secrets
 from simulator.money import JPY_PER_USD, Amount, Price, merged_prices
 from simulator.notation import read_arrival, read_patterns, read_shard
+from simulator.row_settings import RowSettings
 from simulator.types import Language, RedRules
 
 FILE = "rehearsal.toml"
@@ -28,10 +29,8 @@ Names = tuple[str, ...]
 Positive = Annotated[int, Field(ge=1)]
 
 
-class Settings(BaseModel):
+class Settings(RowSettings):
     """One frozen object; every field is a flag, a REHEARSAL_ variable and a key of rehearsal.toml."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     persona: Names = Field(
         (),

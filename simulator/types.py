@@ -77,9 +77,14 @@ class Failure(Value):
 
 
 class Query(Value):
-    """What an adapter receives: stateful bots use `session`, stateless ones `history`."""
+    """What an adapter receives: stateful bots use `session`, stateless ones `history`.
+
+    `system` is what a prompt says before the dialogue; `choices` are what the answer has to be chosen from.
+    """
 
     text: str
+    system: str = ""
+    choices: tuple[str, ...] = ()
     history: tuple[Message, ...] = ()
     session: str = ""
     case: str = ""
@@ -90,6 +95,7 @@ class Answer(Value):
     """What the bot said, what it had retrieved, how long it took and what it cost.
 
     No passages mean that nothing was retrieved; unless `shows_passages` is False: then nobody knows.
+    `logprobs` is the log-likelihood (natural, at most 0) of each of the query's choices, where it was told.
     """
 
     text: str
@@ -98,6 +104,7 @@ class Answer(Value):
     seconds: float | None = None
     usage: Usage | None = None
     error: Failure | None = None
+    logprobs: dict[str, float] = {}
 
 
 class Facts(Value):
@@ -114,6 +121,7 @@ class Case(Value):
     `passages` are the ids of the gold passages; `answer` and `contexts` are a recorded reply.
     `script` is what the customer says from turn 2 on, line by line; `recorded` is what a bot answered
     when the dialogue was logged: `recorded[0]` belongs to turn 1, an empty text to a turn without answer.
+    `values` are the row's other columns as text, by header: what a prompt may use.
     """
 
     id: Text
@@ -133,6 +141,7 @@ class Case(Value):
     tags: tuple[str, ...] = ()
     script: tuple[str, ...] = ()
     recorded: tuple[Answer, ...] = ()
+    values: dict[str, str] = {}
 
     @field_validator("references", mode="before")
     @classmethod

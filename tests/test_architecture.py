@@ -11,12 +11,13 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 # From the bottom up. A module may import from its own layer (without cycles) and from those below.
 LAYERS = (
-    ("types", "compact", "errors", "given", "settings", "conditions", "money", "notation", "hidden"),
+    ("types", "compact", "errors", "given", "settings", "row_settings", "conditions", "money", "notation", "hidden"),
     (
         "llm", "connections", "cache", "prompts", "store", "cases", "knowledge", "files", "replies", "limits",
         "rates", "reading", "embedding", "spending", "allowance", "kept_answers",
         "endpoints", "providers", "user_code", "lexical", "counting", "verbatim",
         "mistypings", "typing_variation", "schema", "kinds", "votes", "metrics", "specifics", "redaction",
+        "datasets",
     ),
     (
         "conversation", "users", "judging", "find", "guard", "rubrics", "offline", "opening", "scripts",
@@ -27,6 +28,7 @@ LAYERS = (
         "forecast", "calibration", "probes",
         "analysis", "reports", "review", "making", "customers", "blame", "fixes", "changes", "pairwise",
         "examination", "purging", "merging", "load",
+        "prompting", "outputs", "matrix", "harness", "contest",
     ),
     ("commands",),
 )  # fmt: skip

@@ -12,8 +12,8 @@ from typer.core import TyperCommand
 from simulator.endpoints import DEFAULT_MODELS
 from simulator.settings import Settings, flag
 
-# Tables of rehearsal.toml, with no flag of their own.
-NO_FLAG = frozenset({"red", "greeting"})
+# Tables of rehearsal.toml, with no flag of their own; and what the command itself says.
+NO_FLAG = frozenset({"red", "greeting", "protocol"})
 PANELS = {
     "What to rehearse": (
         "persona", "cases", "limit", "language", "turns", "repeats", "adapter", "set", "seed",
@@ -33,8 +33,15 @@ PANELS = {
         "engine", "scheduler", "workers",
     ),
     "Load": ("customers", "arrival", "think"),
+    "Rows": ("prompt", "shots", "choosing", "outputs", "scoring", "sample", "strict"),
     "Output": ("to", "sheet", "worksheet", "new_sheet", "folder", "csv_encoding", "json_output"),
 }  # fmt: skip
+# Of single-turn data sets only, and of dialogues only.
+OF_ROWS = frozenset(PANELS["Rows"])
+OF_DIALOGUES = frozenset({
+    "persona", "turns", *PANELS["The customer"], *PANELS["Load"], "user_model", "user_temperature",
+    "customer_faults",
+})  # fmt: skip
 # Read by Settings from text, whatever they are there.
 _AS_TEXT = frozenset({"budget", "prices", "confidence"})
 _METAVARS = {
@@ -66,6 +73,9 @@ _METAVARS = {
     "script": "FILE",
     "replay": "RUN",
     "shard": "K/N",
+    "prompt": "NAME",
+    "outputs": "FILE",
+    "sample": "N[:SEED]",
     "scheduler": "ADDRESS",
     "arrival": "RATE",
     "think": "SECONDS",
@@ -108,8 +118,13 @@ class Panelled(TyperCommand):
 
 
 def takes_settings(command: Command) -> Callable[..., int]:
-    """The command with every setting as an option; it is called with the flags that were given."""
-    return takes(*(name for names in PANELS.values() for name in names))(command)
+    """The command with every setting of a dialogue as an option; it is called with the flags given."""
+    return takes(*(name for names in PANELS.values() for name in names if name not in OF_ROWS))(command)
+
+
+def takes_row_settings(command: Command) -> Callable[..., int]:
+    """The same for a single-turn data set, after parameters of its own."""
+    return takes(*(name for names in PANELS.values() for name in names if name not in OF_DIALOGUES))(command)
 
 
 def takes(*names: str) -> Callable[[Command], Callable[..., int]]:
@@ -122,7 +137,7 @@ def takes(*names: str) -> Callable[[Command], Callable[..., int]]:
             return command({name: given.pop(name) for name in names}, **given)
 
         panels = {name: panel for panel, members in PANELS.items() for name in members}
-        alone = len(names) < len(panels)  # a few options need no panels
+        alone = len(names) < len(panels) / 2  # a few options need no panels
         parameters = [*own, *(_parameter(name, None if alone else panels[name]) for name in names)]
         parsed.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         parsed.__annotations__ = {p.name: p.annotation for p in parameters}
