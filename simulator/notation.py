@@ -1,4 +1,4 @@
-"""How a part of a run (`2/5`), a sample (`200:7`), the arrival of customers (`2/s`) and patterns are written."""
+"""How a part of a run (`2/5`), a sample (`200:7`), arrivals (`2/s`, `ramp 60s`) and patterns are written."""
 
 import re
 from typing import Any, Literal, NamedTuple
