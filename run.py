@@ -1,5 +1,6 @@
 """The door: `python run.py --persona angry` rehearses; `python run.py --help` shows the rest."""
 
+import gc
 import sys
 from pathlib import Path
 
@@ -12,4 +13,6 @@ except ModuleNotFoundError as missing:
     sys.exit(2)
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    code = main(sys.argv[1:])
+    gc.freeze()  # what is left goes with the process: no last look for cycles among it
+    sys.exit(code)

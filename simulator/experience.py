@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from simulator.amounts import Course, Who, amounts
-from simulator.changes.past import read_heads
 from simulator.errors import RunFileError
 from simulator.stage import Stage
 from simulator.store import NAME, read_run
@@ -45,8 +44,12 @@ class Experience(NamedTuple):
 
 def experience(stage: Stage, plan: Sequence[Conversation], runs: Path) -> Experience | None:
     """From the newest finished run with the same bot, judges, models and languages; None without one."""
+    if not runs.is_dir():
+        return None
+    from simulator.changes.past import read_heads  # the first run of all does without it
+
     languages = {talk.case.language for talk in plan}
-    for at, run in enumerate(read_heads(runs) if runs.is_dir() else ()):
+    for at, run in enumerate(read_heads(runs)):
         path = runs / run.id / NAME
         if at >= NEWEST:
             break

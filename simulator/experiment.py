@@ -10,17 +10,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
-from simulator.analysis.sequential import batches
-from simulator.analysis.summary import STOPPED_EARLY, SUPERSEDED
 from simulator.conversation import Log, converse
-from simulator.customers.replaying import second_attempts, superseded
 from simulator.errors import RehearsalError, RunFileError
-from simulator.outcome import certain
 from simulator.settings import Settings
 from simulator.spending import BudgetSpent
 from simulator.stage import Stage, versions
 from simulator.store import RunFile, new_run_id
 from simulator.types import (
+    STOPPED_EARLY,
+    SUPERSEDED,
     Answer,
     Conversation,
     Ended,
@@ -316,6 +314,9 @@ async def _until_certain(file: RunFile, sitting: Sitting, sit: Sit) -> Sitting:
 
     Each part is held and graded to its end before anyone looks: what ends first is not what is typical.
     """
+    from simulator.analysis.sequential import batches
+    from simulator.outcome import certain
+
     stage, last = sitting.stage, sitting
     parts = batches(file.results().conversations, stage.settings.seed)
     for part in parts:
@@ -332,6 +333,8 @@ async def _until_certain(file: RunFile, sitting: Sitting, sit: Sit) -> Sitting:
 
 async def _held_again(file: RunFile, sitting: Sitting, sit: Sit) -> Sitting:
     """Holds what a customer spoilt once more, at the end and once only; notes which of the two counts."""
+    from simulator.customers.replaying import second_attempts, superseded
+
     last = sitting
     if more := second_attempts(file.results()):
         file.also_planned(more)

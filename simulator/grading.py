@@ -14,7 +14,6 @@ from simulator.limits import GRADING
 from simulator.llm import Model
 from simulator.metrics import tokenizer
 from simulator.models import Models
-from simulator.offline import STAND_INS, LexicalJudge, hash_embed
 from simulator.prompts import fingerprint
 from simulator.rubrics import Form, Frame, Rubric
 from simulator.settings import Settings
@@ -134,10 +133,14 @@ def lines_of_list(name: str | None, option: str) -> tuple[str, ...]:
 
 
 async def _embed_lexically(texts: list[str]) -> list[list[float]]:
+    from simulator.offline import hash_embed
+
     return hash_embed(texts)
 
 
 def _stand_in(name: str) -> Callable[..., Any] | None:
+    from simulator.offline import STAND_INS, LexicalJudge  # not where a model judges
+
     return LexicalJudge(name) if name in STAND_INS else None
 
 

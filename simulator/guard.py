@@ -7,7 +7,7 @@ Patterns and limits are data, in personas/_guard.toml.
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import groupby, islice, takewhile
 from pathlib import Path
 from statistics import median
@@ -134,10 +134,14 @@ class _Rules:
         self.script: dict[str, Any] = {key: table["language"][key] for key in _SCRIPT}
         self.others = _compiled((both["quoted"], table["reported"]))
         self.filler = _compiled(tuple(table["filler"]))
-        self.patterns = {
-            rule: _compiled((*both["patterns"].get(rule, ()), *table["patterns"].get(rule, ())))
-            for rule in RULES
+        self._texts: dict[str, tuple[str, ...]] = {
+            rule: (*both["patterns"].get(rule, ()), *table["patterns"].get(rule, ())) for rule in RULES
         }
+
+    @cached_property
+    def patterns(self) -> dict[str, Patterns]:
+        """By rule; compiled when the first line of this language is looked at."""
+        return {rule: _compiled(texts) for rule, texts in self._texts.items()}
 
     def views(self, text: str) -> tuple[str, str, str]:
         """The line as written, in plain characters, and in the customer's own words."""

@@ -4,13 +4,13 @@ from simulator.analysis.checked import Checked, Decision, check, check_corrected
 from simulator.analysis.figures import Summary
 from simulator.analysis.gate import Gate, decide, decide_conditions
 from simulator.analysis.measured import measured, unheard
-from simulator.analysis.summary import CUT_OFF, STOPPED_EARLY, counted, everyone_who_graded, summarise
+from simulator.analysis.summary import CUT_OFF, counted, everyone_who_graded, summarise
 from simulator.conditions import EXAMPLE, NO_MAJOR, Condition, asked, check_names, conditions
 from simulator.customers.figures import customers
 from simulator.errors import InputError
 from simulator.find import judge_name
 from simulator.settings import Settings
-from simulator.types import Results
+from simulator.types import STOPPED_EARLY, Results
 
 
 def figures_of(results: Results, settings: Settings) -> Summary:

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from simulator import find
-from simulator.analysis.summary import counted
 from simulator.cases import read_cases, select
 from simulator.compact import compact
 from simulator.errors import InputError
@@ -33,6 +32,8 @@ def read_plan(settings: Settings) -> tuple[tuple[Conversation, ...], tuple[Perso
 def _plan_of(run: Path, settings: Settings) -> tuple[tuple[Conversation, ...], tuple[Persona, ...]]:
     """The conversations of a run, to be played again from the start."""
     results = read_run(run)
+    from simulator.analysis.summary import counted  # figures: only for a replay
+
     kept = {talk.id for talk in counted(results).conversations}
     unplayed = {"turns": (), "ended": None, "reason": "", "closing": ""}
     redactor = redactor_of(settings)

@@ -20,7 +20,6 @@ from simulator.judging import Panel
 from simulator.llm import Connections, Model
 from simulator.masking import MaskedRag, MaskedUser, masked_talks, redactor_of
 from simulator.models import Models
-from simulator.offline import PhraseUser
 from simulator.opening import OpeningPrompts, VoicedOpening
 from simulator.prompts import LANGUAGES, fingerprint
 from simulator.redaction import Redactor
@@ -122,6 +121,8 @@ class Stage:
         persona, seed = self.personas[conversation.persona], self._seed(conversation)
         model = self.model("user", temperature=self.settings.user_temperature)
         if model is None:
+            from simulator.offline import PhraseUser  # stand-ins: not where models play
+
             return PhraseUser(persona, seed)
         greeting = self.greeting(conversation.case.language)
         return PersonaUser(

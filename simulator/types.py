@@ -332,6 +332,11 @@ class Run(Value):
     seconds: float = 0.0
 
 
+# Notes of a run: which conversations do not count and which stand in for them; that the gate's answer was
+# certain before the last conversation.
+SUPERSEDED, STOPPED_EARLY = "superseded", "stopped_early"
+
+
 class Spending(Value):
     """What one role has used so far; `cost_usd` is None as soon as one price is unknown."""
 

@@ -29,6 +29,8 @@ from simulator.analysis.panel import side_by_side, votes
 from simulator.analysis.red import KINDS, RANK, Mark, is_unanswered, primary_judge, red_marks, worst
 from simulator.compact import compact
 from simulator.types import (
+    STOPPED_EARLY,
+    SUPERSEDED,
     Conversation,
     Ended,
     Failure,
@@ -49,10 +51,6 @@ RAG_METRICS = ("relevance", "groundedness", "similarity", "fluency", "cosine")
 # A conversation that was cut off is not finished: it can be taken up again.
 CUT_OFF = frozenset({Ended.BUDGET, Ended.INTERRUPTED})
 EXCERPT = 160
-# The note that says which conversations do not count, and which stand in for them.
-SUPERSEDED = "superseded"
-# The note that says that the gate's answer was certain before the last conversation.
-STOPPED_EARLY = "stopped_early"
 NOBODY_LOOKED = Customers()
 _FAILURE_KINDS = frozenset(get_args(Failure.model_fields["kind"].annotation))
 

@@ -15,7 +15,7 @@ from simulator.blame.look import RIGHT, Look
 from simulator.blame.missing import missing
 from simulator.blame.telling import say
 from simulator.compact import compact
-from simulator.customers.faults import customer_faults
+from simulator.customers.faults import spoilt_turns
 from simulator.types import Conversation, Exhibit, Passage, Results, Score, Turn
 
 Articles = tuple[Passage, ...]
@@ -57,7 +57,7 @@ def looks(
 ) -> Iterator[Look]:
     """The red turns, each with everything that bears on its cause."""
     corpus = Corpus(articles) if articles else None
-    faults = {(each.conversation, each.turn): each for each in customer_faults(results) if each.spoils}
+    faults = spoilt_turns(results)
     turns = {(talk.id, turn.index): (talk, turn) for talk in results.conversations for turn in talk.turns}
     scores: dict[tuple[str, int], dict[str, Score]] = {}
     for score in results.scores:

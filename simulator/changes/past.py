@@ -17,14 +17,13 @@ from typing import NamedTuple
 from simulator import schema
 from simulator.analysis.intervals import bootstrap_interval
 from simulator.analysis.red import primary_judge, red_marks
-from simulator.analysis.summary import STOPPED_EARLY, SUPERSEDED
 from simulator.changes.replays import replay_of
 from simulator.errors import InputError, RunFileError
 from simulator.find import judge_name
 from simulator.outcome import figures_of
 from simulator.settings import Settings, from_run
 from simulator.store import NAME, read_run, run_ids
-from simulator.types import Language, Run, Score, Status, Value
+from simulator.types import STOPPED_EARLY, SUPERSEDED, Language, Run, Score, Status, Value
 
 # The judges whose grades can colour a turn.
 _COLOURING = ("turn", "groundedness", "claims", "facts")

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
 
+from simulator.experiment import nothing_first
+
 if TYPE_CHECKING:
     from simulator.calibration.drift import Drift, Frozen
     from simulator.experiment import First
@@ -47,6 +49,8 @@ def announce_check(frozen: Sequence["Frozen"]) -> None:
 
 def checking(stage: "Stage", frozen: Sequence["Frozen"]) -> "First":
     """Grades them and stores what came of it; says it on stderr at once."""
+    if not frozen:
+        return nothing_first
     from simulator.calibration.drift import drift
     from simulator.store import RunFile
 

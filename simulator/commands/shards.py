@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from simulator.errors import InputError
-from simulator.merging.parts import joined_of
 from simulator.merging.shards import NOTE, part_of, place_of
 from simulator.notation import read_shard
 from simulator.settings import Settings
@@ -25,6 +24,8 @@ def check_shard(settings: Settings) -> None:
 
 def check_is_planned(results: Results) -> None:
     """Raises InputError for a merged run that lacks a shard whose conversations it does not know."""
+    from simulator.merging.parts import joined_of  # only for a run that is taken up again
+
     told = joined_of(results.notes)
     if told is not None and not told.planned:
         msg = f"{results.run.id} lacks shard {', '.join(told.missing)}: hold it, then merge again."

@@ -47,8 +47,6 @@ def _start(settings: Settings) -> "int | Painting":
     from simulator.commands.shards import check_shard, remember_place, say_empty, sharded
     from simulator.endpoints import endpoints  # the engine: --help does without it
     from simulator.experiment import create_run
-    from simulator.load.rush import check_load
-    from simulator.outcome import check_gate
     from simulator.plan import read_plan
     from simulator.spending import Ledger
     from simulator.stage import Stage
@@ -60,8 +58,8 @@ def _start(settings: Settings) -> "int | Painting":
         settings = settings.model_copy(update={"replay": str(replayed.resolve())})
     if settings.knowledge:
         settings = settings.model_copy(update={"knowledge": _whole_path(settings.knowledge)})
-    check_gate(settings)
-    check_load(settings)
+    _check_gate(settings)
+    _check_load(settings)
     check_shard(settings)
     whole, personas = read_plan(settings)
     plan = sharded(whole, settings)
@@ -80,6 +78,20 @@ def _start(settings: Settings) -> "int | Painting":
     if not plan:
         return say_empty(created(), settings)
     return _perform(settings, stage, plan, created, frozen)
+
+
+def _check_gate(settings: Settings) -> None:
+    if settings.target is not None or settings.certainty is not None:
+        from simulator.outcome import check_gate  # figures and all: not to hold a run without a target
+
+        check_gate(settings)
+
+
+def _check_load(settings: Settings) -> None:
+    if settings.customers or settings.arrival or settings.think is not None:
+        from simulator.load.rush import check_load
+
+        check_load(settings)
 
 
 def _whole_path(knowledge: str) -> str:
@@ -161,9 +173,8 @@ def _perform(
     from simulator.commands.announce import announce
     from simulator.commands.check import announce_check, checking
     from simulator.commands.engine import engine_of
+    from simulator.commands.meanwhile import reading_meanwhile
     from simulator.commands.progress import progress_on_stderr
-    from simulator.commands.publish import publish, say_stopped
-    from simulator.commands.shards import without_gate
 
     perform = engine_of(settings)
     opened: list[RunFile] = []
@@ -176,14 +187,27 @@ def _perform(
     announce_check(frozen)
     first = checking(stage, frozen)
     try:
-        with progress_on_stderr(plan, stage) as progress, _aside():
+        with (
+            progress_on_stderr(plan, stage) as progress,
+            _aside(),
+            reading_meanwhile(offline=stage.offline),
+        ):
             path, stopped = asyncio.run(perform(stage, plan, opening, progress, first, _sitting(settings)))
     except KeyboardInterrupt:  # Ctrl-C for the second time
         if not opened:
             raise
+        from simulator.commands.publish import say_stopped
+
         say_stopped(opened[0].path, "interrupted")
         return INCOMPLETE
-    return partial(publish, path, without_gate(settings), stopped)
+    return partial(_publish, path, settings, stopped)
+
+
+def _publish(path: Path, settings: Settings, stopped: str | None) -> int:
+    from simulator.commands.publish import publish
+    from simulator.commands.shards import without_gate
+
+    return publish(path, without_gate(settings), stopped)
 
 
 def _sitting(settings: Settings) -> "Sit | None":

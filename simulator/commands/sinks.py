@@ -7,12 +7,14 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from simulator.errors import InputError, RunFileError, UnknownName
 from simulator.files.beside import beside
-from simulator.reports.told import Told
 from simulator.settings import Settings
+
+if TYPE_CHECKING:
+    from simulator.reports.told import Told
 
 # Of report.json: raised when a key changes its meaning or goes, never for a new one.
 JSON_SCHEMA = 1
@@ -22,7 +24,7 @@ JSON_SCHEMA = 1
 class Painting:
     """What a sink may need: the run in words and figures, its folder, the settings, `--json`'s object."""
 
-    told: Told
+    told: "Told"
     folder: Path
     settings: Settings
     shown: dict[str, Any]

@@ -68,6 +68,19 @@ def customer_faults(results: Results) -> tuple[CustomerFault, ...]:
     )
 
 
+def spoilt_turns(results: Results) -> dict[tuple[str, int], CustomerFault]:
+    """Of `customer_faults` those that make a grade doubtful, by talk and turn; the last of several."""
+    people = {persona.id: persona for persona in results.personas}
+    return {
+        (talk.id, turn.index): fault
+        for talk in results.conversations
+        if not is_scripted(talk, results.run.settings)
+        for turn in talk.turns
+        for fault in _said(talk, people.get(talk.persona), turn)
+        if fault.spoils
+    }
+
+
 def scores_by_turn(results: Results) -> Scores:
     """The scores of each turn, by judge."""
     found: dict[tuple[str, int], dict[str, Score]] = {}

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from statistics import quantiles
 
 from simulator.analysis.figures import Customers, Figure, Lengths
-from simulator.analysis.summary import SUPERSEDED, turn_failure
+from simulator.analysis.summary import turn_failure
 from simulator.customers.faults import CustomerFault, customer_faults, scores_by_turn
 from simulator.customers.leaving import (
     Scores,
@@ -17,7 +17,7 @@ from simulator.customers.leaving import (
 from simulator.customers.lines import lines_of
 from simulator.customers.personas import guessed
 from simulator.lexical import coverage
-from simulator.types import Conversation, Ended, Language, Results
+from simulator.types import SUPERSEDED, Conversation, Ended, Language, Results
 
 EVERYONE = "all"
 # The persona whose thanks are out of place as long as nothing is solved.

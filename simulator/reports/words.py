@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from string import Template
+from typing import TYPE_CHECKING
 
-from simulator.analysis.figures import Summary
 from simulator.types import Language
+
+if TYPE_CHECKING:
+    from simulator.analysis.figures import Summary
 
 FILE = Path(__file__).with_name("words.toml")
 
@@ -54,7 +57,7 @@ class Words:
         return plain(self._names.get(known) or self._texts.get(known) or name)
 
 
-def words_of(summary: Summary, language: Language) -> Words:
+def words_of(summary: "Summary", language: Language) -> Words:
     """The words of a language, with the run's own names of its personas."""
     return Words(language, {f"persona.{p.persona}": p.names.get(language, "") for p in summary.personas})
 
