@@ -1,5 +1,7 @@
 """How the offline judges, which only count, agree with people: public label sets, beside a plainer count.
 
+Below them the text metrics on short answers, beside what is known of these labels.
+
 The sets are not part of this checkout (some are share-alike); the folder is `../shared/data`, or
 REHEARSAL_BENCH_DATA. Nothing here was fitted to them beyond choosing the formula.
 """
@@ -15,6 +17,7 @@ from statistics import mean
 from typing import Any
 
 from benchmarks.measured import ROOT
+from simulator import metrics
 from simulator.analysis.agreement import auroc, spearman
 from simulator.lexical import best_agreement, support, tokens
 
@@ -140,6 +143,18 @@ SETS = (
     ),
 )
 
+EVOUNA = SETS[-1]
+# AUROC of the text metrics on EVOUNA as a study of its labels gives it, over these rows and as many others.
+KNOWN = {"exact match": 0.596, "gold answer contained": 0.900, "ROUGE-L recall": 0.948}
+
+
+def text_metrics(row: Row) -> dict[str, float]:
+    """The values of these metrics, each for the reference that gives the most; ROUGE-L of English words."""
+    answer, wanted = row["answer"], references(row)
+    recalls = (metrics.rouge_l(answer, [each], "ascii-words").parts.recall for each in wanted)
+    found = metrics.exact_match(answer, wanted).value, metrics.contains(answer, wanted).value, max(recalls)
+    return dict(zip(KNOWN, found, strict=True))
+
 
 def read(path: Path) -> list[Row]:
     """The rows of a packed JSONL file."""
@@ -158,6 +173,16 @@ def main() -> None:
             print(line(each, rows_of(each)))
         else:
             print(f"{each.name:26}skipped: the file is not there")
+    if (DATA / EVOUNA.file).is_file():
+        print("\n".join(lines_of_text_metrics(rows_of(EVOUNA))))
+
+
+def lines_of_text_metrics(rows: Sequence[Row]) -> Iterable[str]:
+    """AUROC of each text metric, beside what is known."""
+    values, good = list(map(text_metrics, rows)), [EVOUNA.label(row) >= EVOUNA.good_from for row in rows]
+    yield f"{'text metrics, EVOUNA':26}{'rows':>6}{'AUROC':>8}{'known':>8}"
+    for name, known in KNOWN.items():
+        yield f"{name:26}{len(rows):>6}" + "".join(shown((auroc([v[name] for v in values], good), known)))
 
 
 def rows_of(each: LabelSet) -> list[Row]:

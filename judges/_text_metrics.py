@@ -17,7 +17,8 @@ def graded(judge: str, exhibit: Exhibit, references: Sequence[str], compare: Com
     if not wanted:
         return _score(judge, exhibit, state="skipped", reason=_say(exhibit, "no_reference"))
     found = compare(exhibit.turn.answer.text, wanted)
-    reason = _say(exhibit, _outcome(judge, found), **_counts(found))
+    outcome = _outcome(judge, found)
+    reason = _say(exhibit, outcome, **(_counts(found) if outcome == judge else {}))
     return _score(
         judge,
         exhibit,
@@ -30,7 +31,7 @@ def graded(judge: str, exhibit: Exhibit, references: Sequence[str], compare: Com
 
 
 def _outcome(judge: str, found: metrics.Measured) -> str:
-    """Which text says it: yes or no has one for each."""
+    """Which text says it: yes or no has one for each, and these count nothing."""
     return f"{judge}_{'yes' if found.value else 'no'}" if judge in ("exact_match", "contains") else judge
 
 

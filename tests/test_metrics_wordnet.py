@@ -2,13 +2,14 @@
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from simulator.metrics import measures
-from simulator.metrics.wordnet import wordnet
+from simulator.metrics.wordnet import data_at_hand, wordnet
 
 
 class Corpus:
@@ -70,3 +71,22 @@ def test_the_synonyms_of_all_meanings_come_with_the_version() -> None:
     assert synonyms("車") == frozenset()
     found = measures.meteor("car", ["automobile"])
     assert (found.value, found.variant) == (0.5, "exact+stem+wordnet-3.0")
+
+
+def test_nltk_is_not_loaded_where_it_would_find_no_wordnet(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Loading it takes seconds and much memory; its data may also be where NLTK_DATA says."""
+    monkeypatch.delenv("NLTK_DATA", raising=False)
+    if data_at_hand():
+        pytest.skip("WordNet is installed here")
+    monkeypatch.delitem(sys.modules, "nltk.corpus", raising=False)
+    wordnet.cache_clear()
+
+    assert wordnet() is None
+    assert "nltk.corpus" not in sys.modules
+
+    (tmp_path / "corpora").mkdir()
+    (tmp_path / "corpora" / "wordnet.zip").touch()
+    monkeypatch.setenv("NLTK_DATA", f"/nowhere:{tmp_path}")
+    assert data_at_hand()

@@ -3,6 +3,7 @@
 `rouge_l("富士山です", ["富士山です。"]).value` is 1.0. What they are built of stands in the modules beside.
 """
 
+from simulator.metrics.forms import folded, plain_form
 from simulator.metrics.measures import Measured, chrf, contains, exact_match, meteor, rouge_l, token_f1
 from simulator.metrics.tokens import Tokenizer, tokenizer
 
@@ -12,7 +13,9 @@ __all__ = [
     "chrf",
     "contains",
     "exact_match",
+    "folded",
     "meteor",
+    "plain_form",
     "rouge_l",
     "token_f1",
     "tokenizer",

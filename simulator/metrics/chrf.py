@@ -21,7 +21,7 @@ def char_ngram_overlap(
     ours, theirs = (_ngrams(text, char_order, word_order) for text in (answer, reference))
     for mine, right in zip(ours, theirs, strict=True):
         if mine and right:
-            common = sum(min(count, right[each]) for each, count in mine.items() if each in right)
+            common = _common(mine, right)
             precisions.append(common / mine.total())
             recalls.append(common / right.total())
             matched += common
@@ -29,6 +29,12 @@ def char_ngram_overlap(
         return NOTHING
     precision, recall = sum(precisions) / len(precisions), sum(recalls) / len(recalls)
     return Overlap(precision, recall, f_measure(precision, recall, beta), matched)
+
+
+def _common(mine: Counter[str], right: Counter[str]) -> int:
+    """How many both have: each once, and those that come again as often as in both."""
+    again = (min(count, right[each]) - 1 for each, count in mine.items() if count > 1 and each in right)
+    return len(mine.keys() & right.keys()) + sum(again)
 
 
 @lru_cache(maxsize=64)

@@ -9,13 +9,12 @@ from simulator.counting.segments import CJK
 PLAIN = "nfkc-1"
 
 _GROUPING = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-_SPACE = re.compile(r"\s+")
 # Beside kana or kanji a space has no meaning.
 _IDLE_SPACE = re.compile(rf"(?<=[{CJK}]) | (?=[{CJK}])")
 _AROUND = " ,;:!?。、・…‥'\"`*_~()[]{}<>「」『』【】《》〈〉〔〕“”‘«».–—-"
 # Before a number the point and the minus belong to it.
 _OPENING = re.compile(rf"(?:[{re.escape(_AROUND.rstrip('.–—-'))}]|[.–—-](?!\d))+")
-_ALIKE = str.maketrans({"\u2010": "-", "\u2212": "-", "\u2019": "'", "\u301c": "~"})
+_ALIKE = (("\u2010", "-"), ("\u2212", "-"), ("\u2019", "'"), ("\u301c", "~"))
 _ARTICLE = re.compile(r"\b(a|an|the)\b")
 _ASCII_PUNCTUATION = str.maketrans("", "", "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
 
@@ -25,7 +24,9 @@ def folded(text: str) -> str:
 
     Of the hyphens, minus signs, apostrophes and wave dashes that look alike, one each is left.
     """
-    plain = unicodedata.normalize("NFKC", text).casefold().translate(_ALIKE)
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    for sign, common in _ALIKE:  # far faster than one translate, which looks up every character
+        plain = plain.replace(sign, common)
     return _GROUPING.sub("", plain) if "," in plain else plain
 
 
@@ -35,10 +36,11 @@ def plain_form(text: str) -> str:
     The sign and the point of a number stay (-5, .5), and so do signs that carry meaning (C#, C++, 5%, ¥).
     A text of nothing but punctuation is left as it is.
     """
-    whole = _SPACE.sub(" ", folded(text)).strip()
+    whole = " ".join(folded(text).split())
     opening = _OPENING.match(whole)
     content = whole[opening.end() if opening else 0 :].rstrip(_AROUND)
-    return _IDLE_SPACE.sub("", content or whole)
+    kept = content or whole
+    return _IDLE_SPACE.sub("", kept) if " " in kept else kept
 
 
 def squad_form(text: str) -> str:

@@ -6,7 +6,6 @@ alpha 0.9, beta 3 and gamma 0.5. It is not METEOR 1.5, which knows paraphrases a
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
 from simulator.metrics.porter import stem
@@ -74,21 +73,26 @@ def alignment(
 
 
 def _paired(stage: Stage, ours: dict[int, str], theirs: dict[int, str]) -> list[Pair]:
+    offers, takes = stage.offers, stage.takes
     free: dict[str, list[int]] = defaultdict(list)
     for place, word in theirs.items():
-        free[stage.takes(word)].append(place)
+        free[takes(word)].append(place)
     pairs = []
     for place, word in reversed(ours.items()):
-        partners = [free[form] for form in stage.offers(word) if free.get(form)]
+        partners = [places for form in offers(word) if (places := free.get(form))]
         if partners:
-            pairs.append((place, max(partners, key=lambda places: places[-1]).pop()))
+            last = partners[0] if len(partners) == 1 else max(partners, key=lambda places: places[-1])
+            pairs.append((place, last.pop()))
     return pairs
 
 
-def chunks_of(pairs: Sequence[Pair]) -> int:
+def chunks_of(pairs: Iterable[Pair]) -> int:
     """In how few pieces the paired words stand, each piece without a gap in both texts."""
-    steps = [(b[0] - a[0], b[1] - a[1]) for a, b in pairwise(pairs)]
-    return bool(pairs) + sum(step != (1, 1) for step in steps)
+    pieces, expected = 0, (-1, -1)
+    for mine, right in pairs:
+        pieces += (mine, right) != expected
+        expected = mine + 1, right + 1
+    return pieces
 
 
 def meteor_score(

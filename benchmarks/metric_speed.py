@@ -1,0 +1,182 @@
+"""One text metric over a file of rows, ours or another package's, in a process of its own: its memory counts.
+
+`python -m benchmarks.metric_speed ours rouge_l cjk-char rows.jsonl` prints JSON. CPU seconds of the process,
+the best of three passes: other work on the machine takes time, but hardly any of this.
+"""
+
+import json
+import resource
+import sys
+import time
+import unicodedata
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+PASSES = 3
+# The --concurrency of a run, where nothing else is said.
+AT_A_TIME = 32
+OURS, PEER = "ours", "peer"
+
+Rows = Sequence[tuple[str, list[str]]]
+Measure = Callable[[str, Sequence[str]], float]
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Speed (rows a second), memory (MB at most) and values; of ours also as a judge and as a run has it."""
+    who, metric, cutting, file = arguments
+    rows: Rows = [json.loads(line) for line in Path(file).read_text(encoding="utf-8").splitlines()]
+    alone = peak_memory()
+    name, measure = ours(metric, cutting) if who == OURS else PEERS[metric](cutting)
+    found: dict[str, Any] = {"name": name, "rows_memory": alone, "values": [measure(*row) for row in rows]}
+    found |= {"speed": speed(rows, lambda: _all(rows, measure)), "memory": peak_memory()}
+    if who == OURS:
+        found |= {"judge": as_judge(metric, cutting, rows), "run": as_a_run_does(metric, cutting, rows)}
+        found["run_memory"] = peak_memory()
+    found["beside"] = [each for each in ("sklearn", "pandas") if each in sys.modules]
+    print(json.dumps(found))
+
+
+def _all(rows: Rows, measure: Measure) -> None:
+    for answer, references in rows:
+        measure(answer, references)
+
+
+def speed(rows: Rows, work: Callable[[], None]) -> float:
+    """Rows a second of CPU time, in the best of the passes over all of them."""
+    seconds = []
+    for _ in range(PASSES):
+        began = time.process_time()
+        work()
+        seconds.append(time.process_time() - began)
+    return len(rows) / min(seconds)
+
+
+def peak_memory() -> float:
+    """The most memory that this process has had, in MB; not that of the process which started it."""
+    status = Path("/proc/self/status")
+    if status.is_file():
+        told = dict(line.split(":", 1) for line in status.read_text(encoding="utf-8").splitlines())
+        return int(told["VmHWM"].split()[0]) * 1024 / 1e6
+    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return used * (1 if sys.platform == "darwin" else 1024) / 1e6
+
+
+def ours(metric: str, cutting: str) -> tuple[str, Measure]:
+    """The function of `simulator.metrics`; METEOR by exact words and stems, whatever else is installed."""
+    from simulator import metrics
+    from simulator.metrics.meteor import STAGES
+
+    more: dict[str, Any] = {} if metric in ("exact_match", "chrf") else {"tokenizer": cutting}
+    more |= {"stages": STAGES} if metric == "meteor" else {}
+    measure = getattr(metrics, metric)
+    return "", lambda answer, references: float(measure(answer, references, **more).value)
+
+
+def as_judge(metric: str, cutting: str, rows: Rows) -> float:
+    """The same by the judge: from texts to Case, Turn and Exhibit, and to a Score with its reason."""
+    from simulator import find
+
+    judge: Any = find.judge(metric)
+    given = _given(judge, cutting)
+
+    def work() -> None:
+        for at, row in enumerate(rows):
+            judge(an_exhibit(at, *row), **given)
+
+    return speed(rows, work)
+
+
+def as_a_run_does(metric: str, cutting: str, rows: Rows) -> float:
+    """The same through the panel of a run, which checks what it is told; so many rows at a time as there."""
+    import asyncio
+
+    from simulator import find
+    from simulator.judging import FunctionJudging, Panel
+    from simulator.rubrics import Frame
+
+    judge: Any = find.judge(metric)
+    frame = Frame(find.JUDGES / "_frame.toml", find.JUDGES / "_guidelines.toml")
+    panel = Panel([FunctionJudging(metric, judge, _given(judge, cutting), frame, "")])
+
+    async def every(first: int) -> None:
+        for at in range(first, len(rows), AT_A_TIME):
+            await panel.grade(an_exhibit(at, *rows[at]))
+
+    async def work() -> None:
+        await asyncio.gather(*map(every, range(AT_A_TIME)))
+
+    return speed(rows, lambda: asyncio.run(work()))
+
+
+def _given(judge: Any, cutting: str) -> dict[str, str]:
+    return {"tokenizer": cutting} if "tokenizer" in judge.__annotations__ else {}
+
+
+def an_exhibit(at: int, answer: str, references: Sequence[str]) -> Any:
+    """A row as it is put before a judge."""
+    from simulator.types import SCRIPTED, Answer, Case, Exhibit, Turn
+
+    case = Case(id=str(at), question="?", language="ja", references=(tuple(references),))
+    turn = Turn(index=1, user="?", answer=Answer(text=answer))
+    return Exhibit(conversation=f"{SCRIPTED}/{at}#0", case=case, persona=SCRIPTED, turn=turn)
+
+
+class Cut:
+    """Our tokenizer in the form that rouge_score takes."""
+
+    def __init__(self, name: str) -> None:
+        from simulator.metrics import tokenizer
+
+        self.tokenize = tokenizer(name).cut
+
+
+def rouge_score(kind: str, cutting: str) -> tuple[str, Measure]:
+    """F of rouge_score: by its own tokenizer in English, by ours in Japanese, which its own deletes."""
+    scorer: Any = import_module("rouge_score.rouge_scorer").RougeScorer
+    own = scorer([kind]) if cutting == "ascii-words" else scorer([kind], tokenizer=Cut(cutting))
+    name = f"rouge_score {version('rouge-score')}"
+    return name, lambda answer, references: float(own.score_multi(references, answer)[kind].fmeasure)
+
+
+class NoSynonyms:
+    """A WordNet without words: METEOR by exact words and stems alone."""
+
+    def synsets(self, _: str) -> list[Any]:
+        """None."""
+        return []
+
+
+def nltk(cutting: str) -> tuple[str, Measure]:
+    """METEOR of NLTK over our tokens."""
+    meteor: Any = import_module("nltk.translate.meteor_score").meteor_score
+    cut = Cut(cutting).tokenize
+
+    def measure(answer: str, references: Sequence[str]) -> float:
+        return float(meteor([cut(each) for each in references], cut(answer), wordnet=NoSynonyms()))
+
+    return f"NLTK {version('nltk')}", measure
+
+
+def sacrebleu(_: str) -> tuple[str, Measure]:
+    """chrF2 of sacrebleu, as a share, after NFKC as ours."""
+    own: Any = import_module("sacrebleu.metrics.chrf").CHRF()
+
+    def measure(answer: str, references: Sequence[str]) -> float:
+        plain, *others = (unicodedata.normalize("NFKC", text) for text in (answer, *references))
+        return float(own.sentence_score(plain, others).score) / 100
+
+    return f"sacrebleu {version('sacrebleu')}", measure
+
+
+PEERS: dict[str, Callable[[str], tuple[str, Measure]]] = {
+    "rouge_l": lambda cutting: rouge_score("rougeL", cutting),
+    "meteor": nltk,
+    "token_f1": lambda cutting: rouge_score("rouge1", cutting),
+    "chrf": sacrebleu,
+}
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
