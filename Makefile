@@ -1,6 +1,6 @@
 # Everything runs in .venv of this checkout; the first target that needs it makes it.
 .DEFAULT_GOAL := help
-.PHONY: bench-cluster help install demo story test check audit format coverage golden bench crash soak bench-blame bench-refusals bench-sheets bench-changes bench-many bench-money bench-validity bench-simulator shipped-calibrations lock clean
+.PHONY: bench-rows bench-metrics bench-choices bench-classification bench-cluster help install demo story test check audit format coverage golden bench crash soak bench-blame bench-refusals bench-sheets bench-changes bench-many bench-money bench-validity bench-simulator shipped-calibrations lock clean
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -69,6 +69,18 @@ bench-changes: $(READY)
 bench-validity: $(READY)
 	$(BIN)/python -m benchmarks.validity
 
+# Classifiers without a model by F1, on a public label set.
+bench-classification: $(READY)
+	$(BIN)/python -m benchmarks.classification
+
+# Multiple choice by subject, on public question sets, always the longest choice.
+bench-choices: $(READY)
+	$(BIN)/python -m benchmarks.choices
+
+# Rows a second and memory of the text metrics, beside other packages, with the values compared.
+bench-metrics: $(READY)
+	$(BIN)/python -m benchmarks.metrics
+
 bench-simulator: $(READY)
 	$(BIN)/python -m benchmarks.customers
 
@@ -82,6 +94,10 @@ bench-money: $(READY)
 # 100, 1,000 and 10,000 conversations; --counts takes others.
 bench-many: $(READY)
 	$(BIN)/python -m benchmarks.many
+
+# 1,000, 10,000 and 100,000 rows of a data set: rows a second, and the most memory (at most 300 MB).
+bench-rows: $(READY)
+	$(BIN)/python -m benchmarks.rows
 
 bench-gate: $(READY)
 	$(BIN)/python -m benchmarks.gate

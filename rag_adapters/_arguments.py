@@ -55,17 +55,30 @@ def _value(parameter: inspect.Parameter, *, first: bool, alone: bool, prompt: st
         return lambda query: query
     meaning = _MEANING.get(parameter.name) or ("question" if first else "")
     optional = parameter.default is not parameter.empty
-    if optional and (not meaning or (meaning == "prompt" and not prompt)):
+    if optional and not meaning:
         return None
     if not meaning:
         known = ", ".join(name for names in _NAMES.values() for name in names)
         msg = f"nothing is known to give to the parameter '{parameter.name}'. It may be one of: {known}."
         raise InputError(msg)
     if meaning == "prompt":
-        return lambda _: prompt
+        own = prompt or (parameter.default if optional else "")
+        return lambda query: query.system or own
     if meaning == "history" and "tuple" in annotated.lower():
         return _pairs
     return _GIVEN[meaning]
+
+
+def taken_by(function: Callable[..., Any]) -> frozenset[str]:
+    """What of a query beside its text the function is given: "system", "history"."""
+    try:
+        declared = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return frozenset()
+    meanings = {_MEANING.get(each.name) for each in declared if each.kind not in _VARIADIC}
+    whole = any(_annotation(each).rpartition(".")[2] == "Query" for each in declared)
+    found = {"system"} if meanings & {"prompt", "messages"} else set()
+    return frozenset(found | ({"history"} if whole or meanings & {"history", "messages"} else set()))
 
 
 def _annotation(parameter: inspect.Parameter) -> str:
@@ -86,8 +99,9 @@ def _history(query: Query) -> list[dict[str, str]]:
 
 
 def _messages(query: Query) -> list[dict[str, str]]:
-    """The dialogue with this question at its end, as chat models take it."""
-    return [*_history(query), {"role": "user", "content": query.text}]
+    """The dialogue with this question at its end, after a prompt's system text, as chat models take it."""
+    system = [{"role": "system", "content": query.system}] if query.system else []
+    return [*system, *_history(query), {"role": "user", "content": query.text}]
 
 
 def _pairs(query: Query) -> list[tuple[str, str]]:

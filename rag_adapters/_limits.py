@@ -92,6 +92,7 @@ class LimitedBot:
     def __init__(self, rag: Rag, limits: Limits) -> None:
         self.rag, self.limits, self.again = rag, limits, 0
         self.places = asyncio.Semaphore(limits.concurrency) if limits.concurrency else None
+        self.takes: frozenset[str] = getattr(rag, "takes", frozenset())
 
     async def __call__(self, query: Query) -> Any:
         """The bot's answer; raises RagFailure with the number of attempts in its message."""

@@ -11,7 +11,7 @@ from rag_adapters._json import as_json, filled
 from simulator import InputError, Message, Query
 
 METHODS = ("POST", "PUT", "PATCH", "GET")
-OF_THE_DIALOGUE = ("question", "session", "history", "language", "conversation")
+OF_THE_DIALOGUE = ("question", "system", "session", "history", "language", "conversation")
 
 # A semicolon parts two headers only where a name and a colon follow: cookies have semicolons too.
 _NEXT_HEADER = re.compile(r";\s*(?=[\w-]+\s*:)|\n")
@@ -113,4 +113,5 @@ def _plain(history: tuple[Message, ...]) -> list[dict[str, str]]:
 
 def _texts(query: Query, conversation: str) -> dict[str, str]:
     told = {"question": query.text, "session": query.session, "language": query.language}
+    told["system"] = query.system
     return {**told, "history": as_json(_plain(query.history)), "conversation": conversation}

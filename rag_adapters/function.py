@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from rag_adapters._arguments import Call, arguments_of
+from rag_adapters._arguments import Call, arguments_of, taken_by
 from rag_adapters._json import setting
 from rag_adapters._limits import limited
 from rag_adapters._load import failure_of, load
@@ -27,9 +27,10 @@ def connect(*, target: str, prompt: str = "") -> Rag:
         msg = f"{target}: {error}"
         raise InputError(msg) from None
     called = getattr(function, "__call__", None)  # noqa: B004 - an object's own __call__ may be async
-    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called):
-        return _asynchronous(function, arguments)
-    return _synchronous(function, arguments)
+    asynchronous = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called)
+    rag = (_asynchronous if asynchronous else _synchronous)(function, arguments)
+    vars(rag).update(takes=taken_by(function))
+    return rag
 
 
 def _function(found: Any, target: str) -> Callable[..., Any]:

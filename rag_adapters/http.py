@@ -54,8 +54,8 @@ def connect(
     """The bot at `url`; `request` is what it is sent, `answer` the path to its words in the reply.
 
     What is not given comes from `template`, else from the defaults of HttpSettings. `$question`,
-    `$session`, `$history`, `$language` and `$conversation` are the dialogue's; any other variable is
-    read from the environment.
+    `$system` (of a prompt), `$session`, `$history`, `$language` and `$conversation` are the dialogue's; any
+    other variable is read from the environment.
     """
     given = {name: value for name, value in locals().items() if value is not None}
     return bot_of(http_settings(given.pop("template"), given))
@@ -137,6 +137,7 @@ class HttpBot:
 
     def __init__(self, asking: RequestTemplate, paths: ReplyPaths, wire: Wire, fetch: Fetch) -> None:
         self.asking, self.paths, self.wire, self.fetch = asking, paths, wire, fetch
+        self.takes = frozenset({"system", "history"}) & variables_in("request", asking.body)
         self._conversations: dict[str, str] = {}
 
     async def __call__(self, query: Query) -> Answer:

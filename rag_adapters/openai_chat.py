@@ -1,15 +1,17 @@
 """An OpenAI-compatible chat endpoint is the bot: --set model=... --set url=..."""
 
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from rag_adapters._choosing import CHAT, USUAL, Chooser, Choosing, Refused, Way, usage_of
+from rag_adapters._echo import Tokens, tokens_of
 from rag_adapters._json import JsonPath, kind, parsed, setting
 from rag_adapters._limits import Transient, limited
 from rag_adapters._wire import refusal
 from rag_adapters.documents import passages_of
-from simulator import Answer, InputError, Passage, Query, RagFailure, Usage
+from simulator import Answer, InputError, Passage, Query, RagFailure
 
 if TYPE_CHECKING:
     from openai import APIStatusError, AsyncOpenAI, OpenAIError
@@ -31,8 +33,16 @@ def connect(
     stream: bool = False,
     api_key_env: str = "",
     extra: str = "{}",
-) -> "ChatBot":
+    top_logprobs: int = 20,
+    completions: bool = False,
+    per_token: bool = False,
+    choosing: Choosing = "auto",
+) -> Any:  # the ChatBot, or what has to be awaited for it
     """The model `model` at `url` (OPENAI_BASE_URL when empty), told `system`, as the bot.
+
+    Where a prompt has it choose among labels or letters, it is asked how likely each is: by the
+    `top_logprobs` likeliest tokens of a chat answer, or with `completions` by echoed prompts (divided by the
+    number of tokens with `per_token`). `choosing` is the run's --choosing.
 
     `system` may be `@file.txt`; `extra` is JSON, or `@file.json`, that is added to every request. The key is
     read from the variable `api_key_env`, else from REHEARSAL_BOT_KEY or OPENAI_API_KEY.
@@ -48,7 +58,19 @@ def connect(
         raise InputError(msg)
     if stream:
         more = {"stream": True, "stream_options": {"include_usage": True}, **more}
-    return ChatBot(address, key, {"model": model, **more}, setting("system", system))
+    way = Way(choosing, top_logprobs, completions, per_token)
+    bot = ChatBot(address, key, {"model": model, **more}, setting("system", system), way)
+    return _probed(bot) if choosing == "likelihood" else bot
+
+
+async def _probed(bot: "ChatBot") -> "ChatBot":
+    """The bot, after it was asked whether it tells log-likelihoods: a whole run would find out too late."""
+    try:
+        await bot.chooser.probe()
+    except InputError:
+        await bot.aclose()
+        raise
+    return bot
 
 
 def _key(named: str, *, needed: bool) -> str:
@@ -65,23 +87,26 @@ def _key(named: str, *, needed: bool) -> str:
 class ChatBot:
     """A chat model that answers customers; one client, made when it is first asked."""
 
-    def __init__(self, url: str, key: str, body: Mapping[str, Any], system: str) -> None:
+    takes = frozenset({"system", "history"})
+
+    def __init__(self, url: str, key: str, body: Mapping[str, Any], system: str, way: Way = USUAL) -> None:
         self.url, self.body, self.system = url, body, system
         self._key = key
         self._client: AsyncOpenAI | None = None
+        self.chooser = Chooser(way, body, self._posted, url.rpartition("@")[2] or "OpenAI")
 
     async def __call__(self, query: Query) -> Answer:
         """The model's answer; raises RagFailure for everything that is none."""
-        from openai import OpenAIError  # listing adapters does not wait for it
-
-        body = {**self.body, "messages": self._messages(query)}
-        try:
-            reply = await (self._streamed(body) if body.get("stream") else self._whole(body))
-        except OpenAIError as error:
-            raise self._failure(error) from None
-        except ValueError as error:
-            raise RagFailure("malformed", f"the reply is not JSON ({error})") from None
+        messages = self._messages(query)
+        if chosen := await self.chooser(query, messages):
+            return chosen
+        body = {**self.body, "messages": messages}
+        reply = await self._heard(self._streamed(body) if body.get("stream") else self._whole(CHAT, body))
         return _answer(reply, str(self.body["model"]))
+
+    async def prompt_logprobs(self, text: str) -> Tokens:
+        """How likely each token of a text is; raises RagFailure where the endpoint does not tell."""
+        return await tokens_of(text, self.chooser.body, self._posted)
 
     async def aclose(self) -> None:
         """Closes the connections."""
@@ -89,7 +114,8 @@ class ChatBot:
             await self._client.close()
 
     def _messages(self, query: Query) -> list[dict[str, str]]:
-        system = [{"role": "system", "content": self.system}] if self.system else []
+        told = query.system or self.system  # a row's own prompt goes before what the bot is always told
+        system = [{"role": "system", "content": told}] if told else []
         history = [message.model_dump() for message in query.history]
         return [*system, *history, {"role": "user", "content": query.text}]
 
@@ -107,8 +133,29 @@ class ChatBot:
             )
         return self._client
 
-    async def _whole(self, body: dict[str, Any]) -> Any:
-        return await self._connections().post("/chat/completions", body=body, cast_to=object)
+    async def _heard(self, reply: Awaitable[Any]) -> Any:
+        from openai import OpenAIError  # listing adapters does not wait for it
+
+        try:
+            return await reply
+        except OpenAIError as error:
+            raise self._failure(error) from None
+        except ValueError as error:
+            raise RagFailure("malformed", f"the reply is not JSON ({error})") from None
+
+    async def _posted(self, path: str, body: dict[str, Any]) -> Any:
+        """The reply to a request that an endpoint may not know how to answer; raises Refused then."""
+        from openai import BadRequestError, NotFoundError, UnprocessableEntityError
+
+        try:
+            return await self._heard(self._whole(path, body))
+        except RagFailure as failure:
+            if isinstance(failure.__context__, (BadRequestError, NotFoundError, UnprocessableEntityError)):
+                raise Refused(str(failure)) from None
+            raise
+
+    async def _whole(self, path: str, body: dict[str, Any]) -> Any:
+        return await self._connections().post(path, body=body, cast_to=object)
 
     async def _streamed(self, body: dict[str, Any]) -> Any:
         """A stream put together again into the reply it would have been."""
@@ -164,7 +211,7 @@ def _answer(reply: Any, model: str) -> Answer:
     text = _text(message.get("content")) or _text(message.get("refusal"))
     if not text.strip():
         raise RagFailure("empty", f"the model said nothing (finish_reason {choice.get('finish_reason')})")
-    passages, usage = _citations(message, reply), _usage(reply.get("usage"), model)
+    passages, usage = _citations(message, reply), usage_of(reply.get("usage"), model)
     return Answer(text=text, passages=passages, shows_passages=bool(passages), usage=usage)
 
 
@@ -188,14 +235,6 @@ def _citations(*holders: Any) -> tuple[Passage, ...]:
 
 def _cites(entry: Any) -> bool:
     return isinstance(entry, dict) and any(isinstance(entry.get(key), str) for key in ("content", "text"))
-
-
-def _usage(counted: Any, model: str) -> Usage | None:
-    if not isinstance(counted, dict):
-        return None
-    tokens = [counted.get(name) for name in ("prompt_tokens", "completion_tokens")]
-    asked, said = (number if isinstance(number, int) else 0 for number in tokens)
-    return Usage(model=model, tokens_in=asked, tokens_out=said)
 
 
 def _reason(error: "APIStatusError") -> str:

@@ -13,13 +13,14 @@ _LEAST_LIKENESS = 0.6
 @limited
 def connect(*, cases: tuple[Case, ...]) -> Rag:
     """The recorded answers of these cases: of a whole dialogue turn by turn, else of the first turn."""
-    recorded = {case.id: case for case in cases}
+    # Of a large data set, rows are looked up where they are kept.
+    lookup = getattr(cases, "of_id", None) or {case.id: case for case in cases}.get
     if cases and not any(map(answers_of, cases)):
         msg = "none of the questions has a recorded answer. Add a column 'answer' to the file."
         raise InputError(msg)
 
     def answer(query: Query) -> Answer:
-        case = recorded.get(query.case)
+        case = lookup(query.case)
         answers = answers_of(case) if case else ()
         turn = _asked(query.history) - _asked(case.history if case else ())
         if turn >= len(answers) or not answers[turn].text.strip():
@@ -29,6 +30,7 @@ def connect(*, cases: tuple[Case, ...]) -> Rag:
             raise RagFailure("empty", told)
         return answers[turn]
 
+    vars(answer).update(at_once=True)
     return answer
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from simulator import metrics
+    from simulator import metrics, multiple_choice
     from simulator.errors import InputError, RagFailure
     from simulator.knowledge import read_knowledge
     from simulator.lexical import is_handover
@@ -52,6 +52,7 @@ _HOME = {
     "is_handover": "lexical",
     "located": "specifics",
     "metrics": "metrics",
+    "multiple_choice": "multiple_choice",
     "read_knowledge": "knowledge",
     "module_of_file": "user_code",
     "search_first": "user_code",
@@ -82,6 +83,7 @@ __all__ = [
     "located",
     "metrics",
     "module_of_file",
+    "multiple_choice",
     "read_knowledge",
     "search_first",
     "specifics_of",

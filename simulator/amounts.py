@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from simulator.sizes import CaseSizes, Sizes, embeds, longest, usual, wants_references
 from simulator.stage import Stage
-from simulator.types import Conversation, Language, Role
+from simulator.types import Case, Conversation, Language, Role
 
 Who = tuple[Role, str]
 # A judge that embeds what a model filled in compares so many texts with what the customer said.
@@ -54,6 +54,8 @@ def amounts(
     `exact` takes answers and replies to be as long as usual, else as long as they get. `course` says how
     far each conversation comes; otherwise all take all their turns.
     """
+    if stage.grading.outputs:
+        stage.grading.outputs.expect(talk.case for talk in plan)
     counting = _Counting(stage, plan, exact)
     for talk in plan:
         turns, plays = stage.turns(talk)
@@ -86,14 +88,14 @@ class _Counting:
     exact: bool
     found: dict[Who, Amounts] = field(default_factory=dict)
     _sizes: dict[Language, Sizes] = field(default_factory=dict)
-    _cases: dict[int, CaseSizes] = field(default_factory=dict)
+    _last: tuple[Case, CaseSizes] | None = None
 
     def count(self, talk: Conversation, course: Course, *, plays: bool) -> None:
         """All calls of one conversation."""
         sizes = self._in(talk.case.language)
-        if id(talk.case) not in self._cases:
-            self._cases[id(talk.case)] = sizes.case(talk.case)
-        case = self._cases[id(talk.case)]
+        if self._last is None or self._last[0] is not talk.case:  # all about a case stand together
+            self._last = talk.case, sizes.case(talk.case)
+        case = self._last[1]
         referenced, bare = _turns(case, sizes, _shares(course))
         every = referenced + bare
         if self._user is not None and plays:
@@ -110,7 +112,7 @@ class _Counting:
 
     def _in(self, language: Language) -> Sizes:
         if language not in self._sizes:
-            cases = [talk.case for talk in self.plan]
+            cases = (talk.case for talk in self.plan)
             lengths = usual(language, cases) if self.exact else longest(language)
             self._sizes[language] = Sizes(self.stage, language, lengths, exact=self.exact)
         return self._sizes[language]
@@ -156,7 +158,7 @@ class _Counting:
     @cached_property
     def _embedding(self) -> list[bool]:
         """The judges that embed: whether they compare with references, so that they need some."""
-        return [wants_references(judge) for judge in self.stage.judges.values() if embeds(judge)]
+        return [wants_references(judge) for _, judge in self.stage.grading.asked if embeds(judge)]
 
     @cached_property
     def _judging(self) -> list[Amounts]:

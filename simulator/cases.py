@@ -1,14 +1,18 @@
 """Questions from files: one row is one Case, whatever the team's headers and encodings are."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
+from pydantic import JsonValue
+
 from simulator.errors import CaseFileError
 from simulator.files.columns import COLUMNS, columns_by_field, field_of, has_question, is_empty, is_extra
+from simulator.files.multiple_choice import choice_columns, settle, with_choices
 from simulator.files.quoting import shown
-from simulator.files.row import Row, fault
+from simulator.files.row import Row, RowFault, Wrong, fault, stop
 from simulator.files.rows import read_rows
 from simulator.files.text import language_of
 from simulator.files.turns import NO_QUESTION, from_turns, question_of
@@ -47,10 +51,36 @@ def _cases(path: Path, rows: list[Row], language: Language | None) -> tuple[Case
     if not rows:
         msg = f"{path}: no questions in it; write one per row below the column names."
         raise CaseFileError(msg)
-    width = max(3, len(str(len(rows))))
-    cases = tuple(_case(path, row, f"{number:0{width}}", language) for number, row in enumerate(rows, 1))
-    _check_ids(path, rows, cases)
-    return cases
+    width = len(numbered(1, len(rows)))
+    return tuple(case for _, case in cases_of(path, rows, language, width=width))
+
+
+def numbered(number: int, count: int) -> str:
+    """The id of a row without one: its number among `count`, so that they sort."""
+    return f"{number:0{max(3, len(str(count)))}}"
+
+
+def cases_of(
+    path: Path, rows: Iterable[Row], language: Language | None, wrong: Wrong = stop, *, width: int = 3
+) -> Iterator[tuple[Row, Case]]:
+    """The case of each row, as the rows come; `wrong` is told of those that make none.
+
+    A row without an id has its number, of at least `width` digits. Two rows with one id would overwrite
+    each other, for ids name conversations: the second one is wrong.
+    """
+    places: dict[str, int] = {}
+    for number, row in enumerate(rows, 1):
+        try:
+            case = case_of(path, row, f"{number:0{width}}", language)
+            if case.id in places:
+                first = row._replace(line=places[case.id]).place
+                what = f"the id {shown(case.id)} is already on {first}; give every row its own."
+                raise fault(path, row, what)
+        except RowFault as found:
+            wrong(found)
+        else:
+            places[case.id] = row.line
+            yield row, case
 
 
 def unused_columns(path: str | Path) -> tuple[str, ...]:
@@ -61,7 +91,8 @@ def unused_columns(path: str | Path) -> tuple[str, ...]:
         )
     except CaseFileError:  # it was read by another door, or else its reader has said what is wrong
         return ()
-    return tuple(header for header in headers if not field_of(header) and not is_extra(header))
+    used = choice_columns(tuple(headers))
+    return tuple(h for h in headers if not field_of(h) and not is_extra(h) and h not in used)
 
 
 def select(
@@ -71,19 +102,64 @@ def select(
     return tuple(islice((case for case in cases if language in {None, "all", case.language}), limit))
 
 
-def _case(path: Path, row: Row, number: str, language: Language | None) -> Case:
+def case_of(
+    path: Path,
+    row: Row,
+    number: str,
+    language: Language | None,
+    *,
+    with_values: bool = False,
+    asks: bool = True,
+) -> Case:
+    """The case of one row; `number` is its id where it has none. Raises RowFault.
+
+    `with_values` keeps the columns that no field is made of. Without `asks` a row needs no question, for a
+    prompt makes one of its values; these stand for it in reports.
+    """
+    row = with_choices(path, row)
     cells = _cells(path, row)
-    if "question" not in cells and not _keeps_no_question(row, cells):
+    values = _values(row, cells) if with_values else {}
+    if "question" not in cells and not _keeps_no_question(row, cells) and (asks or not any(values.values())):
         raise _no_question(path, row)
     fields: dict[str, Any] = {field: _read(path, row, cell, READERS[field]) for field, cell in cells.items()}
     if "question" not in cells:
         fields["question"], fields["history"] = question_of(fields.get("history", ()))
-    _settle_choice(path, row, fields, cells)
+        if not asks and fields["question"] == NO_QUESTION:
+            fields["question"] = _told(values) or NO_QUESTION
+    if values:
+        fields["values"] = values
+    settle(path, row, fields, cells)
     if "answerable" in cells:
         fields["tags"] = (*fields.get("tags", ()), *answerability_tags(cells["answerable"]))
     fields.setdefault("id", number)
     fields.setdefault("language", language or _language(fields))
     return Case(**fields)
+
+
+def _values(row: Row, cells: Mapping[str, Cell]) -> dict[str, str]:
+    """The other columns as text, lists and objects as JSON; those of a case that we wrote, under `values`."""
+    used = {cell.column for cell in cells.values()}
+    found: dict[str, str] = {}
+    for column, value in row.values.items():
+        if column == "values" and isinstance(value, dict):
+            found |= {key: _text(each) for key, each in value.items()}
+        elif column not in used and not (field_of(column) and is_empty(value)):
+            found[column] = _text(value)
+    return found
+
+
+def _text(value: JsonValue) -> str:
+    if isinstance(value, str):
+        return value.strip()
+    return "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def _told(values: Mapping[str, str]) -> str:
+    """A row in words: its one value, or each with its name."""
+    filled = {column: value for column, value in values.items() if value}
+    if len(filled) == 1:
+        return next(iter(filled.values()))
+    return "\n".join(f"{column}: {value}" for column, value in filled.items())
 
 
 def _keeps_no_question(row: Row, cells: Mapping[str, Cell]) -> bool:
@@ -126,25 +202,3 @@ def _no_question(path: Path, row: Row) -> CaseFileError:
     there = ", ".join(shown(column) for column in list(row.values)[:20])
     names = ", ".join(name for name in COLUMNS["question"] if name != "text")
     return fault(path, row, f"no question column. Found: {there}. Name one of them: {names}.")
-
-
-def _settle_choice(path: Path, row: Row, fields: dict[str, Any], cells: Mapping[str, Cell]) -> None:
-    """A number that answers a list of choices is the place (from 0) of the right one: the label."""
-    answer = cells.get("answer")
-    if answer is None or "choices" not in fields or "label" in fields or type(answer.value) is not int:
-        return
-    if not 0 <= answer.value < len(fields["choices"]):
-        what = f"column {shown(answer.column)}: there is no choice {answer.value}; the first is 0."
-        raise fault(path, row, what)
-    fields["label"] = fields["choices"][answer.value]
-    del fields["answer"]
-
-
-def _check_ids(path: Path, rows: Iterable[Row], cases: Iterable[Case]) -> None:
-    """Ids name conversations, so two rows with one id would overwrite each other."""
-    places: dict[str, str] = {}
-    for row, case in zip(rows, cases, strict=True):
-        if case.id in places:
-            what = f"the id {shown(case.id)} is already on {places[case.id]}; give every row its own."
-            raise fault(path, row, what)
-        places[case.id] = row.place

@@ -5,6 +5,7 @@ import importlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import parse_qsl
 
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
 from tenacity.wait import wait_base
@@ -133,11 +134,14 @@ def client_of(endpoint: Endpoint, timeout: float, calls: int) -> "AsyncOpenAI":
     from httpx2 import Limits
     from openai import AsyncOpenAI, DefaultAioHttpClient  # half a second: only for runs with a model
 
+    # What stands behind a ? belongs to every request: the client would put its paths behind it.
+    address, _, query = endpoint.url.partition("?")
     # Every call in flight has its connection, and keeps it for the next call.
     pool = Limits(max_connections=calls, max_keepalive_connections=calls, keepalive_expiry=IDLE)
     return AsyncOpenAI(
         api_key=endpoint.key.get_secret_value(),
-        base_url=endpoint.url,
+        base_url=address,
+        default_query=dict(parse_qsl(query)),
         max_retries=0,
         timeout=timeout,
         http_client=DefaultAioHttpClient(timeout=timeout, limits=pool),

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from simulator.encodable import checked, encodable
 from simulator.errors import AccessDenied, BoundaryFailure, ModelFailure, RagFailure, RunFileError
 from simulator.spending import BudgetSpent
 from simulator.types import (
@@ -24,7 +25,6 @@ from simulator.types import (
     Turn,
     User,
     Utterance,
-    encodable,
 )
 
 # Longer answers are cut, with a mark: a bot that dumps a megabyte must not fill every prompt and sheet.
@@ -146,7 +146,7 @@ async def answered(rag: Rag, query: Query, timeout: float) -> Answer:
     started = time.perf_counter()
     try:
         async with asyncio.timeout(timeout) as clock:
-            answer = as_answer(await _called(rag, query))
+            answer = as_answer(await called(rag, query))
     except _STOPPING:
         raise
     except BaseException as error:  # the bot is not our code: whatever it raises is a finding
@@ -177,9 +177,12 @@ def _failure_of(error: BaseException) -> Answer:
     return _failed(kind, f"{type(error).__name__}: {said}".rstrip(": "))
 
 
-async def _called(rag: Rag, query: Query) -> Any:
+async def called(rag: Rag, query: Query) -> Any:
+    """What the bot returns, whether it is async or not; whatever it raises."""
     if inspect.iscoroutinefunction(rag) or inspect.iscoroutinefunction(type(rag).__call__):
         return await rag(query)
+    if getattr(rag, "at_once", False):  # it has the answer already: nobody waits for it
+        return rag(query)
     result = await _in_thread(rag, query)
     return await result if inspect.isawaitable(result) else result
 
@@ -227,7 +230,7 @@ def as_answer(result: Any) -> Answer:
 
 
 def _checked(answer: Answer) -> Answer:
-    answer = Answer.model_validate(encodable(answer.model_dump(warnings=False)))
+    answer = checked(Answer, answer)
     if answer.error is None and not _is_visible(answer.text):
         return answer.model_copy(update={"text": "", "error": Failure(kind="empty", message="empty answer")})
     if len(answer.text) > LONGEST_ANSWER:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from typing import get_args
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import BaseModel, ConfigDict, SecretStr
 
@@ -48,6 +48,13 @@ class Endpoint(BaseModel):
     def address(self) -> str:
         """The URL as it may be shown: what follows a question mark can be secret."""
         return self.url.partition("?")[0] or "its provider"
+
+    def concealed(self, text: str) -> str:
+        """The text without its key and without the values of its address's query."""
+        query = parse_qsl(self.url.partition("?")[2])
+        for secret in (self.key.get_secret_value(), *(value for _, value in query)):
+            text = text.replace(secret, "***") if len(secret) > 4 else text
+        return text
 
     @property
     def of_provider(self) -> bool:

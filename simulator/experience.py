@@ -18,7 +18,10 @@ _LEFT = (Ended.SATISFIED, Ended.GAVE_UP, Ended.HANDED_OVER)
 # What decides which calls a run makes, beside its models.
 _ALIKE = (
     "adapter", "judges", "judging", "votes", "panel", "guidelines", "voice_opening", "script", "replay",
+    "protocol", "prompt", "outputs",
 )  # fmt: skip
+# What runs of earlier versions do not tell.
+_UNTOLD = {"protocol": "dialogue"}
 
 
 class Ratios(NamedTuple):
@@ -72,8 +75,8 @@ def _is_like(stage: Stage, run: Run) -> bool:
     return (
         run.status == "finished"
         and not run.offline
-        and all(run.models.get(role) == own[role] for role in roles)
-        and all(run.settings.get(name) == settings[name] for name in _ALIKE)
+        and all(run.models.get(role) == own.get(role) for role in roles)
+        and all(run.settings.get(name, _UNTOLD.get(name)) == settings[name] for name in _ALIKE)
     )
 
 

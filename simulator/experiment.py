@@ -14,7 +14,7 @@ from simulator.conversation import Log, converse
 from simulator.errors import RehearsalError, RunFileError
 from simulator.settings import Settings
 from simulator.spending import BudgetSpent
-from simulator.stage import Stage, versions
+from simulator.stage import Stage
 from simulator.store import RunFile, new_run_id
 from simulator.types import (
     STOPPED_EARLY,
@@ -98,26 +98,30 @@ async def nothing_first(_: RunFile) -> None:
 
 
 def create_run(
-    settings: Settings, stage: Stage, plan: tuple[Conversation, ...], personas: tuple[Persona, ...]
+    settings: Settings,
+    stage: Stage,
+    plan: Sequence[Conversation],
+    personas: tuple[Persona, ...],
+    run_id: str = "",
 ) -> RunFile:
-    """The run file of a new run, with its plan."""
+    """The run file of a new run, with its plan; `run_id` where its id was given before it is made."""
     now = datetime.now(tz=UTC)
     run = Run(
-        id=new_run_id(now.astimezone(), [p.id for p in personas]),
+        id=run_id or new_run_id(now.astimezone(), [p.id for p in personas]),
         created=now,
         settings=settings.of_the_run()
         | {"greeting": {"ja": stage.greeting("ja"), "en": stage.greeting("en")}},
-        versions=versions(),
+        versions=stage.versions(),
         prompts=stage.fingerprints(),
         models=stage.models(),
-        offline=stage.offline,
+        offline=stage.offline and bool(stage.models()),
     )
     return RunFile.create(Path(settings.runs) / run.id, run, plan, personas)
 
 
 async def perform(  # noqa: PLR0917 - `first` and `sit` are mostly left out
     stage: Stage,
-    plan: tuple[Conversation, ...],
+    plan: Sequence[Conversation],
     open_file: Callable[[], RunFile],
     progress: Progress,
     first: First = nothing_first,
@@ -284,7 +288,7 @@ class Sitting:
             conversation=talk.id, case=talk.case, persona=talk.persona, turn=turn, earlier=talk.turns[:-1]
         )
         done = self._done.pop((talk.id, turn.index), [])
-        if {score.judge for score in done} >= set(self.stage.grading.names):
+        if {score.judge for score in done} >= self.stage.grading.names_of(exhibit):
             self.progress.graded(exhibit, done)
         else:
             self._ungraded += 1
@@ -292,7 +296,8 @@ class Sitting:
 
     async def _grade(self, exhibit: Exhibit, done: Sequence[Score]) -> None:
         try:
-            graded = await self.stage.panel.grade(exhibit, {score.judge for score in done}, self.file.graded)
+            known = {score.judge: score for score in done}
+            graded = await self.stage.panel.grade(exhibit, known, self.file.graded)
         except BudgetSpent as error:
             self._stop_paying(error)
         else:

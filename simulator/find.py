@@ -18,7 +18,7 @@ from simulator.datasets.names import our_name
 from simulator.errors import InputError, PromptError, RehearsalError, UnknownName
 from simulator.prompts import read_toml
 from simulator.rubrics import Form, Rubric
-from simulator.types import Persona, Rag
+from simulator.types import SCRIPTED, Persona, Rag
 from simulator.user_code import module_of_file, search_first
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -44,6 +44,11 @@ def persona(name: str) -> Persona:
         first = error.errors()[0]
         msg = f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}. See docs/personas.md."
         raise PromptError(msg) from None
+
+
+def scripted() -> Persona:
+    """Who asks the rows of a single-turn data set; not on the shelf, for nobody can choose it."""
+    return Persona.model_validate({"id": SCRIPTED, **read_toml(PERSONAS / "_scripted.toml")})
 
 
 def prompt_names() -> list[str]:
@@ -78,8 +83,10 @@ def form(name: str) -> Form:
 
 
 def judge_name(given: str) -> str:
-    """What the scores of `mine.py:strict` or `./strict.toml` are filed under."""
-    return given.rsplit(":", 1)[-1] if ":" in given else our_name(Path(given).stem)
+    """What the scores of `mine.py:strict` or `./strict.toml` are filed under; `path.em` is a name already."""
+    if ":" in given:
+        return given.rsplit(":", 1)[-1]
+    return our_name(Path(given).stem if _is_path(given) or given.endswith(".toml") else given)
 
 
 def judge_files(name: str) -> list[Path]:

@@ -1,7 +1,8 @@
 """Everyone who grades: the judges that the settings name, and the models, stand-ins and lists behind them."""
 
 import functools
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,13 @@ from simulator.limits import GRADING
 from simulator.llm import Model
 from simulator.metrics import tokenizer
 from simulator.models import Models
+from simulator.outputs.judging import OutputJudges
 from simulator.prompts import fingerprint
 from simulator.rubrics import Form, Frame, Rubric
 from simulator.settings import Settings
-from simulator.types import Embed
+from simulator.types import PASSED, Embed, Exhibit
+
+Judge = Rubric | Callable[..., Any]
 
 
 class Grading:
@@ -28,70 +32,93 @@ class Grading:
         self.settings, self.models = settings, models
         guidelines = Path(settings.guidelines or find.JUDGES / "_guidelines.toml")
         self.frame = Frame(find.JUDGES / "_frame.toml", guidelines)
-        self.judges = _judges(settings.judges)
+        self.outputs = OutputJudges.of(settings)
+        self.whole = _judges([name for name in settings.judges if not self.outputs or name != PASSED])
         self.lists = {
             "contacts": contacts_of(settings),
             "ng_words": lines_of_list(settings.ng_words, "--ng-words"),
         }
         tokenizer(settings.tokenizer)  # an unknown or missing one is told before anything is paid
         self.panelists = panelists(settings)
-        self.panel = Panel(self._judgings())
+        whole = self.judgings(self.whole)
+        self.panel = self.outputs.panel(self.judgings, whole) if self.outputs else Panel(whole)
+
+    @property
+    def judges(self) -> dict[str, Judge]:
+        """Everyone who grades, by name: the whole answer, or outputs of it."""
+        return {**self.whole, **(self.outputs.judges if self.outputs else {})}
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What scores are filed under: the judges, and those of the panel's further models."""
-        beside = (f"{r.name}@{panelist.model}" for panelist in self.panelists for r in self.rubrics)
-        return (*self.judges, *beside)
+        """What scores of every turn are filed under: the judges, and those of the panel's further models."""
+        rubrics = _rubrics(self.whole.values())
+        beside = (f"{r.name}@{panelist.model}" for panelist in self.panelists for r in rubrics)
+        verdict = (PASSED,) if self.outputs and self.outputs.file.decides else ()
+        return (*verdict, *self.whole, *beside)
 
-    @functools.cached_property
+    def names_of(self, exhibit: Exhibit) -> set[str]:
+        """What scores of this turn are filed under: it depends on the outputs that its answer should have."""
+        return {*self.names, *(self.outputs.names(exhibit) if self.outputs else ())}
+
+    @property
+    def asked(self) -> list[tuple[str, Judge]]:
+        """Who is asked about one turn; a judge of several outputs once for each."""
+        return [*self.whole.items(), *(self.outputs.asked if self.outputs else ())]
+
+    @property
+    def together(self) -> bool:
+        """Whether one model call fills in the forms of all judges."""
+        return self.settings.judging == "combined" and not self.outputs and len(self.rubrics) > 1
+
+    @property
     def rubrics(self) -> list[Rubric]:
-        """The judges that a model plays."""
-        return [judge for judge in self.judges.values() if isinstance(judge, Rubric)]
+        """The judges that a model plays, as often as they are asked about one turn."""
+        return _rubrics(judge for _, judge in self.asked)
 
     @functools.cached_property
     def forms(self) -> list[Form]:
         """What the shelf's function judges have a model fill in."""
         return [
-            find.form(name)
-            for name, judge in self.judges.items()
-            if name in find.form_names() and callable(judge)
+            find.form(name) for name, judge in self.asked if name in find.form_names() and callable(judge)
         ]
 
-    def _judgings(self) -> list[Judging]:
-        endpoint = self.models.endpoints["judge"]
+    def judgings(self, judges: Mapping[str, Judge]) -> list[Judging]:
+        """These judges at their work: a model, its stand-ins, and functions."""
+        endpoint, rubrics = self.models.endpoints["judge"], _rubrics(judges.values())
         if endpoint is None:
-            found: list[Judging] = [StandInJudging(r, _stand_in(r.name), self.frame) for r in self.rubrics]
-            return found + self._by_function(None)
+            found: list[Judging] = [StandInJudging(r, _stand_in(r.name), self.frame) for r in rubrics]
+            return found + self._by_function(judges, None)
         model = self._grading_model(endpoint)
-        found = self._by_model(model) + self._by_function(model)
+        found = self._by_model(rubrics, model) + self._by_function(judges, model)
         for panelist in self.panelists:
-            found += self._by_model(self._grading_model(panelist), filed=f"@{panelist.model}")
+            found += self._by_model(rubrics, self._grading_model(panelist), filed=f"@{panelist.model}")
         return found
 
     def _grading_model(self, endpoint: Endpoint) -> Model:
         temperature = self.settings.judge_temperature
         return self.models.at(endpoint, temperature=temperature, priority=GRADING)
 
-    def _by_model(self, model: Model, filed: str = "") -> list[Judging]:
-        together = self.settings.judging == "combined" and len(self.rubrics) > 1
-        groups = [self.rubrics] if together else [[rubric] for rubric in self.rubrics]
+    def _by_model(self, rubrics: list[Rubric], model: Model, filed: str = "") -> list[Judging]:
+        together = self.together
+        groups = [rubrics] if together else [[rubric] for rubric in rubrics]
         seed, votes = self.settings.seed, self.settings.votes
         return [
             ModelJudging(g, self.frame, model, seed=seed, alone=not together, votes=votes, filed=filed)
             for g in groups
         ]
 
-    def _by_function(self, model: Model | None) -> list[Judging]:
+    def _by_function(self, judges: Mapping[str, Judge], model: Model | None) -> list[Judging]:
         fill = Filling(functools.cache(find.form), self.frame, model, self.settings.seed) if model else None
         given = {
             "embed": self._embed(),
             "fill": fill,
             "tokenizer": self.settings.tokenizer,
+            "labels": self.settings.labels,
             **self.lists,
         }
         return [
-            FunctionJudging(name, judge, given, self.frame, self._function_rubric(name, model))
-            for name, judge in self.judges.items()
+            FunctionJudging(name, judge, given, self.frame, self._function_rubric(name, judge, model))
+            for name, judge in judges.items()
             if not isinstance(judge, Rubric)
         ]
 
@@ -99,13 +126,15 @@ class Grading:
         model = self.models.role("embed", priority=GRADING)
         return model.embed if model else _embed_lexically
 
-    def _function_rubric(self, name: str, model: Model | None) -> str:
-        """Stands for the version, the models it may ask, the team's lists, and its own files."""
+    def _function_rubric(self, name: str, judge: Judge, model: Model | None) -> str:
+        """Stands for the version, the models it may ask, the lists that it looks at, and its own files."""
         own = [path.read_text(encoding="utf-8") for path in find.judge_files(name)]
         grading = model.endpoint.model if model else LEXICAL
         endpoint = self.models.endpoints["embed"]
         embed = endpoint.model if endpoint else LEXICAL
-        lists = [line for lines in self.lists.values() for line in lines]
+        wanted = inspect.signature(judge).parameters if callable(judge) else {}
+        lists = [line for key, lines in self.lists.items() if key in wanted for line in lines]
+        lists += [" = ".join((label, *texts)) for label, texts in self.settings.labels.items()]
         return fingerprint(name, __version__, embed, grading, self.settings.tokenizer, *own, *lists)
 
 
@@ -144,7 +173,11 @@ def _stand_in(name: str) -> Callable[..., Any] | None:
     return LexicalJudge(name) if name in STAND_INS else None
 
 
-def _judges(names: Sequence[str]) -> dict[str, Rubric | Callable[..., Any]]:
+def _rubrics(judges: Iterable[Judge]) -> list[Rubric]:
+    return [judge for judge in judges if isinstance(judge, Rubric)]
+
+
+def _judges(names: Sequence[str]) -> dict[str, Judge]:
     judges = {find.judge_name(name): find.judge(name) for name in names}
     if len(judges) < len(names):
         filed = [find.judge_name(name) for name in names]

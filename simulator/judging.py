@@ -2,17 +2,20 @@
 
 import asyncio
 import inspect
+import math
 import sys
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from simulator import kinds, replies
+from simulator.datasets.labels import labels_of
+from simulator.encodable import checked, encodable
 from simulator.errors import AccessDenied, InputError, MalformedReply, ModelFailure, RunFileError
 from simulator.kinds import FIFTHS
 from simulator.llm import Model
 from simulator.rubrics import LONGEST_MATERIAL, Form, Frame, Rubric, within
-from simulator.spending import BudgetSpent
-from simulator.types import Exhibit, Score, State, encodable
+from simulator.spending import JUDGE, BudgetSpent
+from simulator.types import Exhibit, Score, State
 from simulator.users import stable_int
 from simulator.votes import settled
 
@@ -90,6 +93,7 @@ class ModelJudging:
 
     async def __call__(self, exhibit: Exhibit, done: Collection[str]) -> list[Score]:
         """Scores of the rubrics not yet done."""
+        JUDGE.set(",".join(map(self._name, self.rubrics)))
         open_rubrics = [rubric for rubric in self.rubrics if self._name(rubric) not in done]
         ruled = {r.name: by_rule(r, exhibit, self.frame, self._name(r)) for r in open_rubrics}
         asked = [rubric for rubric in open_rubrics if ruled[rubric.name] is None]
@@ -200,7 +204,7 @@ class FunctionJudging:
     def __init__(
         self, name: str, function: Callable[..., Any], given: Mapping[str, Any], frame: Frame, rubric: str
     ) -> None:
-        """A parameter `references` or `passages` skips the turns that have none."""
+        """A parameter `references` or `passages` skips the turns that have none; `labels` are a row's own."""
         self.name, self.function, self.frame, self.rubric = name, function, frame, rubric
         parameters = list(inspect.signature(function).parameters.values())[1:]
         self.parameters = tuple(parameter.name for parameter in parameters)
@@ -219,14 +223,16 @@ class FunctionJudging:
         """The one score, unless it is done."""
         if self.name in done:
             return []
+        JUDGE.set(self.name)
         material = {"references": exhibit.references, "passages": exhibit.turn.answer.passages}
+        known = {"labels": labels_of(exhibit.case, self.given["labels"])} if "labels" in self.given else {}
         wanted = {key: value for key, value in material.items() if key in self.parameters}
         absent = next((_NEED[key] for key, value in wanted.items() if not value), None)
         ruled = _ruled(self.name, absent, exhibit, self.frame, self.scale)
         if ruled is not None:
             return [ruled]
         try:
-            result = self.function(exhibit, **wanted, **self.given)
+            result = self.function(exhibit, **wanted, **(self.given | known))
             return [self._filed(await result if inspect.isawaitable(result) else result, exhibit)]
         except _STOPPING:
             raise
@@ -240,8 +246,10 @@ class FunctionJudging:
         """The verdict under the judge's own name and turn, whatever it says of them itself."""
         if not isinstance(verdict, Score):
             raise ModelFailure("malformed", f"the judge returned {type(verdict).__name__}, not a Score")
+        if not math.isfinite(verdict.value or 0.0):  # stored, it would be no value at all
+            raise ModelFailure("off_scale", f"the judge returned {verdict.value}")
         own = {"judge": self.name, "conversation": exhibit.conversation, "turn": exhibit.turn.index}
-        return Score.model_validate(encodable(verdict.model_dump() | own | {"rubric": self.rubric}))
+        return checked(Score, verdict.model_copy(update=own | {"rubric": self.rubric}))
 
 
 def scale_of(function: Callable[..., Any]) -> tuple[float, float]:

@@ -18,12 +18,13 @@ from simulator import replies
 from simulator.cache import request_key
 from simulator.connections import FORMATS, Connections
 from simulator.embedding import Embedded
+from simulator.encodable import encodable
 from simulator.endpoints import Endpoint
 from simulator.errors import AccessDenied, MalformedReply, ModelFailure
 from simulator.limits import DIALOGUE, Place
 from simulator.rates import wait_asked_for
 from simulator.spending import Ledger
-from simulator.types import Usage, encodable
+from simulator.types import Usage
 
 if TYPE_CHECKING:
     import httpx2
@@ -313,10 +314,8 @@ class Model:
 
     def _failure(self, kind: str, message: str) -> ModelFailure:
         """A typed failure that says which model of which role; never the key."""
-        secret = self.endpoint.key.get_secret_value()
-        shown = message.replace(secret, "***") if len(secret) > 4 else message
         role = self.endpoint.role
-        said = " ".join(encodable(shown).split())[:LONGEST_MESSAGE]
+        said = " ".join(encodable(self.endpoint.concealed(message)).split())[:LONGEST_MESSAGE]
         text = f"{role} model {self.endpoint.model} at {self.endpoint.address}: {said}"
         if kind == "denied":
             name = role.upper()
@@ -375,11 +374,8 @@ def _usage(data: Any, model: str) -> Usage:
     counted = data.get("usage") if isinstance(data, dict) else None
     if not isinstance(counted, dict):
         return Usage(model=model)
-    return Usage(
-        model=model,
-        tokens_in=_count(counted.get("prompt_tokens")),
-        tokens_out=_count(counted.get("completion_tokens")),
-    )
+    asked, said = (_count(counted.get(name)) for name in ("prompt_tokens", "completion_tokens"))
+    return Usage(model=model, tokens_in=asked, tokens_out=said)
 
 
 def _count(value: Any) -> int:

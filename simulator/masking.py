@@ -11,6 +11,7 @@ from typing import Any
 
 from simulator.conversation import answered
 from simulator.hidden import concealed
+from simulator.overview import once
 from simulator.redaction import Redactor, redacted_case, redacted_value
 from simulator.redaction.patterns import kinds_of_masks, masks
 from simulator.redaction.structured import KEPT
@@ -103,6 +104,7 @@ def _concealed(value: Any, secrets: Sequence[str]) -> Any:
     return [_concealed(item, secrets) for item in value] if isinstance(value, list) else value
 
 
+@once
 def masks_of(results: Results) -> dict[str, int] | None:
     """How many masks of each kind the texts of a run hold, every text once; None for a run without --redact.
 
@@ -114,18 +116,26 @@ def masks_of(results: Results) -> dict[str, int] | None:
     ):
         return None
     kinds = kinds_of_masks()
-    counts = Counter(kinds[mask[0]] for text in _texts(results) for mask in masks().finditer(text))
+    counts = Counter(kinds[mask[0]] for text in _masked(results) for mask in masks().finditer(text))
     return dict(counts.most_common())
 
 
-def _texts(results: Results) -> set[str]:
-    """Every text of the cases and of the dialogues."""
-    cases = {talk.case.id: talk.case for talk in results.conversations}
-    found = {text for case in cases.values() for text in _within(case.model_dump(mode="json"))}
+def _masked(results: Results) -> set[str]:
+    """Every text of the cases and of the dialogues that has a mask in it."""
+    search = masks().search
+    return {text for text in _texts(results) if search(text)}
+
+
+def _texts(results: Results) -> Iterator[str]:
+    """Every text of the cases and of the dialogues; those of a case once."""
+    cases: set[str] = set()
     for talk in results.conversations:
-        found |= {text for turn in talk.turns for text in _within(turn.model_dump(mode="json"))}
-        found.add(talk.closing)
-    return found
+        if talk.case.id not in cases:
+            cases.add(talk.case.id)
+            yield from _within(talk.case.model_dump(mode="json", exclude_defaults=True))
+        for turn in talk.turns:
+            yield from _within(turn.model_dump(mode="json", exclude_defaults=True))
+        yield talk.closing
 
 
 def _within(value: Any) -> Iterator[str]:

@@ -11,12 +11,13 @@ from pathlib import Path
 from simulator import kinds, replies
 from simulator.counting.polarity import denied
 from simulator.counting.units import STOP_WORDS
+from simulator.encodable import encodable
 from simulator.errors import AccessDenied, MalformedReply, ModelFailure, PromptError
 from simulator.guard import LONGEST, Guard
 from simulator.lexical import normalise, quantities, stem, tokens, unmatched
 from simulator.llm import Messages, Model
 from simulator.prompts import LANGUAGES, check_languages, fingerprint, read_toml, render
-from simulator.types import Case, Language, Persona, Turn, Utterance, encodable
+from simulator.types import Case, Language, Persona, Turn, Utterance
 from simulator.users import stable_int
 from simulator.verbatim import codes
 

@@ -4,11 +4,12 @@ from simulator.analysis.checked import Checked, Decision, check, check_corrected
 from simulator.analysis.figures import Summary
 from simulator.analysis.gate import Gate, decide, decide_conditions
 from simulator.analysis.measured import measured, unheard
-from simulator.analysis.summary import CUT_OFF, counted, everyone_who_graded, summarise
+from simulator.analysis.summary import CUT_OFF, NOBODY_LOOKED, counted, everyone_who_graded, summarise
 from simulator.conditions import EXAMPLE, NO_MAJOR, Condition, asked, check_names, conditions
 from simulator.customers.figures import customers
 from simulator.errors import InputError
 from simulator.find import judge_name
+from simulator.outputs.metric_file import read_outputs
 from simulator.settings import Settings
 from simulator.types import STOPPED_EARLY, Results
 
@@ -16,14 +17,16 @@ from simulator.types import STOPPED_EARLY, Results
 def figures_of(results: Results, settings: Settings) -> Summary:
     """The figures of a run by these rules: the judges that were named first, then whoever else graded."""
     results = counted(results)
-    played = customers(results, settings.customer_faults)
+    played = NOBODY_LOOKED if results.run.asks_once else customers(results, settings.customer_faults)
     judges = everyone_who_graded(results, tuple(map(judge_name, settings.judges)))
     return summarise(results, rules=settings.red, judges=judges, seed=settings.seed, customers=played)
 
 
 def check_gate(settings: Settings) -> None:
     """Raises InputError for a gate about figures that the run will not have, or about no target at all."""
-    check_names(settings.target, map(judge_name, settings.judges))
+    file = read_outputs(settings.outputs) if settings.outputs else None
+    of_outputs = (each.name for each in asked(settings.target) if file and file.files(each.name))
+    check_names(settings.target, [*map(judge_name, settings.judges), *of_outputs])
     check_certainty(settings)
     if settings.sequential and settings.customer_faults == "replay":
         msg = "--sequential decides before anything is held again: leave out --customer-faults replay."

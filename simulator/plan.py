@@ -18,8 +18,13 @@ USUAL_PERSONAS = ("angry", "calm", "beginner")
 BUNDLED = (find.DEMO / "cases" / "ja.csv", find.DEMO / "cases" / "en.csv")
 
 
-def read_plan(settings: Settings) -> tuple[tuple[Conversation, ...], tuple[Persona, ...]]:
+def read_plan(settings: Settings) -> tuple[Sequence[Conversation], tuple[Persona, ...]]:
     """The planned conversations in order, and the personas that appear in them."""
+    if settings.protocol == "single_turn":
+        from simulator.row_plan import plan_rows  # which reads sheets as this module does
+
+        planned = plan_rows(settings)
+        return planned.plan, planned.personas
     if settings.replay:
         return _plan_of(find_run(settings.replay, Path(settings.runs)), settings)
     cases = _cases(settings)
@@ -73,12 +78,17 @@ def _cases(settings: Settings) -> Sequence[Case]:
 
 def _named_cases(name: str, language: Language | None, suffix: str) -> Sequence[Case]:
     """The questions of a file, of the Google Sheet in `sheet:KEY#worksheet`, or of a report's workbook."""
+    found = already_read(name, language, suffix)
+    return read_cases(Path(name), language) if found is None else found
+
+
+def already_read(name: str, language: Language | None, suffix: str) -> Sequence[Case] | None:
+    """The cases of a Google Sheet or of a report's workbook; None for a file of questions."""
     from simulator.review.questions import cases_of_sheet, cases_of_workbook  # gspread: only for a sheet
 
     if name.startswith("sheet:"):
         return cases_of_sheet(name, language, suffix)
-    found = cases_of_workbook(Path(name), language) if name.lower().endswith((".xlsx", ".xlsm")) else None
-    return read_cases(Path(name), language) if found is None else found
+    return cases_of_workbook(Path(name), language) if name.lower().endswith((".xlsx", ".xlsm")) else None
 
 
 def _conversations(

@@ -12,8 +12,9 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from simulator.encodable import encodable
 from simulator.errors import PromptError
-from simulator.types import Language, encodable
+from simulator.types import Language
 
 LANGUAGES: tuple[Language, Language] = ("ja", "en")
 

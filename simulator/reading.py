@@ -6,12 +6,13 @@ passage, the name of a judge) is kept once, and none carries a dict or a list of
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, overload
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, cast, overload
 
 from simulator import schema
 from simulator.compact import compact
 from simulator.types import (
+    SCRIPTED,
     Answer,
     Case,
     Conversation,
@@ -31,10 +32,22 @@ _TALK = 'SELECT id, persona, repeat, "case", ended, reason, closing FROM convers
 # Of a score, what it shares with many others.
 _REPEATED = ("judge", "conversation", "rubric", "scale", "value", "raw")
 _TURNS = "SELECT conversation, turn, utterance, answer FROM turns WHERE answer IS NOT NULL"
+# A single-turn data set of more rows is not held in memory: its rows are read again by whoever looks at them.
+LARGE = 5_000
+# So many are read at a time.
+_AT_ONCE = 250
+
+# The scores of a conversation, by turn and judge.
+ByTurn = dict[int, dict[str, Score]]
 
 
 def results_of(file: sqlite3.Connection) -> Results:
-    """Everything in the file."""
+    """Everything in the file; of a large single-turn data set rows and scores as they are asked for.
+
+    For as long as these are looked at, the file has to stay open.
+    """
+    if is_large(file):
+        return _made(file, Talks(file), Scores(file))
     reading = Reading()
     turns: dict[str, list[Turn]] = {}
     for conversation, turn in reading.turns(file.execute(f"{_TURNS} ORDER BY conversation, turn")):
@@ -42,14 +55,27 @@ def results_of(file: sqlite3.Connection) -> Results:
     rows = file.execute(f"{_TALK} ORDER BY position")
     conversations = tuple(reading.conversation(row, turns.pop(row[0], ())) for row in rows)
     scores = file.execute("SELECT body FROM scores ORDER BY conversation, turn, judge")
+    return _made(file, conversations, tuple(reading.scores(scores)))
+
+
+def is_large(file: sqlite3.Connection) -> bool:
+    """Whether this is a data set that is not held in memory."""
+    (planned,) = file.execute("SELECT count(*) FROM conversations").fetchone()
+    return planned > LARGE and run_of(file).asks_once
+
+
+def _made(
+    file: sqlite3.Connection, conversations: Sequence[Conversation], scores: Sequence[Score]
+) -> Results:
     return Results.model_construct(  # made of values that were checked one by one
         run=run_of(file),
         planned=len(conversations),
         personas=tuple(Persona.model_validate(p) for p in json.loads(about(file, "personas"))),
-        conversations=conversations,
-        scores=tuple(reading.scores(scores)),
+        conversations=cast("tuple[Conversation, ...]", conversations),
+        scores=cast("tuple[Score, ...]", scores),
         spending=_spending(file),
         usage=_usage(file),
+        judging=_judging(file),
         verdicts=_verdicts(file),
         notes=_notes(file),
     )
@@ -58,14 +84,15 @@ def results_of(file: sqlite3.Connection) -> Results:
 class Talks(Sequence[Conversation]):
     """The conversations of a file, in the plan's order; none is held here."""
 
-    def __init__(self, file: sqlite3.Connection) -> None:
-        """Knows the ids."""
+    def __init__(self, file: sqlite3.Connection, condition: str = "TRUE") -> None:
+        """Knows the ids; `condition` says of which, in the words of the file's own tables."""
         self._file = file
-        self._ids = [key for (key,) in file.execute("SELECT id FROM conversations ORDER BY position")]
+        query = f"SELECT id FROM conversations WHERE {condition} ORDER BY position"  # noqa: S608 - ours
+        self.ids = [key for (key,) in file.execute(query)]
 
     def __len__(self) -> int:
         """How many there are."""
-        return len(self._ids)
+        return len(self.ids)
 
     @overload
     def __getitem__(self, at: int) -> Conversation: ...
@@ -75,14 +102,144 @@ class Talks(Sequence[Conversation]):
 
     def __getitem__(self, at: int | slice) -> Conversation | list[Conversation]:
         """One of them, or some, as far as they have come."""
-        meant = self._ids[at]
-        return self._one(meant) if isinstance(meant, str) else [self._one(key) for key in meant]
+        meant = self.ids[at]
+        return self._some([meant], keeping=True)[0] if isinstance(meant, str) else list(self.some(meant))
 
-    def _one(self, key: str) -> Conversation:
-        reading = Reading()
-        query = f"{_TURNS} AND conversation = ? ORDER BY turn"
-        turns = [turn for _, turn in reading.turns(self._file.execute(query, (key,)))]
-        return reading.conversation(self._file.execute(f"{_TALK} WHERE id = ?", (key,)).fetchone(), turns)
+    def __iter__(self) -> Iterator[Conversation]:
+        """All of them, a few at a time."""
+        for part in _parts(self.ids):
+            yield from self._some(part, keeping=False)
+
+    def some(self, keys: Sequence[str]) -> Iterator[Conversation]:
+        """Those with these ids, in this order."""
+        for part in _parts(keys):
+            yield from self._some(part, keeping=True)
+
+    def with_scores(self, keys: Sequence[str] | None = None) -> Iterator[tuple[Conversation, ByTurn]]:
+        """All of them, or those with these ids, each with its scores."""
+        for part in _parts(self.ids if keys is None else keys):
+            found: dict[str, ByTurn] = {}
+            rows = self._of(
+                "SELECT body FROM scores WHERE conversation IN", part, "conversation, turn, judge"
+            )
+            for score in map(Score.model_validate_json, (body for (body,) in rows)):
+                found.setdefault(score.conversation, {}).setdefault(score.turn, {})[score.judge] = score
+            for talk in self._some(part, keeping=keys is not None):
+                yield talk, found.get(talk.id, {})
+
+    def count(self, condition: str) -> int:
+        """How many there are of which this is true, in the words of the file's own tables."""
+        query = f"SELECT count(*) FROM conversations WHERE {condition}"  # noqa: S608 - all of it is ours
+        return int(self._file.execute(query).fetchone()[0])
+
+    def unfinished(self) -> "Talks":
+        """Those that are to be held: new ones, and those that were cut off."""
+        return Talks(self._file, f"ended IS NULL OR ended IN ('{Ended.INTERRUPTED}', '{Ended.BUDGET}')")
+
+    def begun(self) -> "Talks":
+        """Those with a turn."""
+        return Talks(self._file, "id IN (SELECT conversation FROM turns WHERE answer IS NOT NULL)")
+
+    @property
+    def cases(self) -> "Cases":
+        """What these conversations are about: the rows of a single-turn data set."""
+        return Cases(self._file, self)
+
+    def _some(self, keys: Sequence[str], *, keeping: bool) -> list[Conversation]:
+        reading, turns = Reading(keeping=keeping), dict[str, list[Turn]]()
+        spoken = self._of(f"{_TURNS} AND conversation IN", keys, "conversation, turn")
+        for conversation, turn in reading.turns(spoken):
+            turns.setdefault(conversation, []).append(turn)
+        rows = {row[0]: row for row in self._of(f"{_TALK} WHERE id IN", keys, "id")}
+        return [reading.conversation(rows[key], turns.get(key, ())) for key in keys]
+
+    def _of(self, query: str, keys: Sequence[str], order: str) -> list[Any]:
+        places = ",".join("?" * len(keys))
+        return self._file.execute(f"{query} ({places}) ORDER BY {order}", keys).fetchall()
+
+
+class Cases(Sequence[Case]):
+    """The rows of a single-turn data set that is being held; none is held here."""
+
+    def __init__(self, file: sqlite3.Connection, talks: Talks) -> None:
+        """Of these conversations."""
+        self._file, self._talks = file, talks
+
+    def __len__(self) -> int:
+        """How many there are, repeats counted."""
+        return len(self._talks)
+
+    @overload
+    def __getitem__(self, at: int) -> Case: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[Case]: ...
+
+    def __getitem__(self, at: int | slice) -> Case | list[Case]:
+        """One of them, or some."""
+        return [talk.case for talk in self._talks[at]] if isinstance(at, slice) else self._talks[at].case
+
+    def of_id(self, key: str) -> Case | None:
+        """The one of this id, if there is one."""
+        talk = f"{SCRIPTED}/{key}#1"
+        row = self._file.execute('SELECT "case" FROM conversations WHERE id = ?', (talk,)).fetchone()
+        return row and Case.model_validate_json(row[0])
+
+
+class Scores(Sequence[Score]):
+    """The scores of a file; none is held here."""
+
+    def __init__(self, file: sqlite3.Connection) -> None:
+        """Reads nothing yet."""
+        self._file = file
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return int(self._file.execute("SELECT count(*) FROM scores").fetchone()[0])
+
+    @overload
+    def __getitem__(self, at: int) -> Score: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[Score]: ...
+
+    def __getitem__(self, at: int | slice) -> Score | list[Score]:
+        """One of them, or some; all are gone through for it."""
+        return list(self)[at]
+
+    def __iter__(self) -> Iterator[Score]:
+        """All of them, in the order of conversations, turns and judges."""
+        rows = self._file.execute("SELECT body FROM scores ORDER BY conversation, turn, judge")
+        while part := rows.fetchmany(_AT_ONCE):
+            yield from (Score.model_validate_json(body) for (body,) in part)
+
+    @property
+    def judges(self) -> set[str]:
+        """Who gave them."""
+        return {judge for (judge,) in self._file.execute("SELECT DISTINCT judge FROM scores")}
+
+
+def with_scores(results: Results) -> Iterator[tuple[Conversation, ByTurn]]:
+    """Every conversation of a run with its scores."""
+    if isinstance(results.conversations, Talks):
+        yield from results.conversations.with_scores()
+        return
+    found: dict[str, ByTurn] = {}
+    for score in results.scores:
+        found.setdefault(score.conversation, {}).setdefault(score.turn, {})[score.judge] = score
+    for talk in results.conversations:
+        yield talk, found.get(talk.id, {})
+
+
+def judges_of(results: Results) -> set[str]:
+    """Everyone who graded something in a run."""
+    scores = results.scores
+    return scores.judges if isinstance(scores, Scores) else {score.judge for score in scores}
+
+
+def _parts(keys: Sequence[str]) -> Iterator[Sequence[str]]:
+    for start in range(0, len(keys), _AT_ONCE):
+        yield keys[start : start + _AT_ONCE]
 
 
 def scores_of(file: sqlite3.Connection, conversation: str) -> Iterator[Score]:
@@ -110,8 +267,9 @@ def about(file: sqlite3.Connection, key: str) -> str:
 class Reading:
     """One pass over a file, and what it has come across already."""
 
-    def __init__(self) -> None:
-        """Nothing yet."""
+    def __init__(self, *, keeping: bool = True) -> None:
+        """Nothing yet. `keeping`: what is read is held, and so made small; else it is let go at once."""
+        self._small: Callable[..., Any] = compact if keeping else _as_it_is
         self._cases: dict[str, Case] = {}
         self._passages: dict[tuple[Any, ...], Passage] = {}
         self._words: dict[Any, Any] = {}
@@ -124,7 +282,7 @@ class Reading:
             turn = Turn(
                 index=index, user=said.text, answer=heard, broken_rules=said.broken_rules, clean=said.clean
             )
-            yield conversation, compact(turn)
+            yield conversation, self._small(turn)
 
     def conversation(self, row: tuple[Any, ...], turns: Iterable[Turn]) -> Conversation:
         """A conversation with its turns; those about the same case hold the same case."""
@@ -139,7 +297,7 @@ class Reading:
             reason=reason,
             closing=closing,
         )
-        return compact(talk)
+        return self._small(talk)  # type: ignore[no-any-return]
 
     def scores(self, rows: Iterable[tuple[str]]) -> Iterator[Score]:
         """Scores; names, and a reason that is also in the detail, are held once."""
@@ -151,10 +309,12 @@ class Reading:
             yield compact(read, **own, reason=reason)
 
     def _case(self, body: str) -> Case:
-        self._cases[body] = compact(Case.model_validate_json(body))
+        self._cases[body] = self._small(Case.model_validate_json(body))
         return self._cases[body]
 
     def _answer(self, answer: Answer) -> Answer:
+        if not answer.passages:
+            return self._small(answer)  # type: ignore[no-any-return]
         return compact(answer, passages=tuple(map(self._passage, answer.passages)))
 
     def _passage(self, passage: Passage) -> Passage:
@@ -166,6 +326,10 @@ class Reading:
 
     def _once(self, word: Any) -> Any:
         return self._words.setdefault(word, word)
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 def _verdicts(file: sqlite3.Connection) -> tuple[HumanVerdict, ...]:
@@ -191,6 +355,19 @@ def _spending(file: sqlite3.Connection) -> dict[str, Spending]:
     return {
         role: Spending(calls=calls, cached=cached, tokens_in=i, tokens_out=o, cost_usd=cost)
         for role, calls, cached, i, o, cost in file.execute(query)
+    }
+
+
+def _judging(file: sqlite3.Connection) -> dict[str, Spending]:
+    """What each judge has used; files before version 3 do not tell."""
+    if schema.version_of(file) < 3:
+        return {}
+    query = """SELECT judge, sum(NOT cached), sum(cached), sum(tokens_in * NOT cached),
+      sum(tokens_out * NOT cached), CASE WHEN count(*) = count(cost_usd) THEN sum(cost_usd) END
+      FROM calls WHERE judge <> '' GROUP BY judge"""
+    return {
+        judge: Spending(calls=calls, cached=cached, tokens_in=i, tokens_out=o, cost_usd=cost)
+        for judge, calls, cached, i, o, cost in file.execute(query)
     }
 
 

@@ -28,10 +28,10 @@ async def grade(
     Each score is committed as it arrives. Gives the reason when it ended early: no money, no access.
     """
     results = file.results()
-    done: dict[tuple[str, int], set[str]] = {}
+    done: dict[tuple[str, int], dict[str, Score]] = {}
     for score in results.scores:
         if score.state != "failed" and not again:
-            done.setdefault((score.conversation, score.turn), set()).add(score.judge)
+            done.setdefault((score.conversation, score.turn), {})[score.judge] = score
     waiting = exhibits(results.conversations)
     spent: list[BudgetSpent] = []
 
@@ -39,7 +39,7 @@ async def grade(
         for exhibit in waiting:
             if spent:
                 return
-            graded = done.get((exhibit.conversation, exhibit.turn.index), set())
+            graded = done.get((exhibit.conversation, exhibit.turn.index), {})
             try:
                 told(exhibit, await grading.panel.grade(exhibit, graded, file.graded))
             except BudgetSpent as error:

@@ -2,9 +2,10 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from simulator.notation import read_sample
+from simulator.types import PASSED
 
 
 class RowSettings(BaseModel):
@@ -30,9 +31,36 @@ class RowSettings(BaseModel):
         "auto",
         description="How a label is chosen: by its log-likelihood where the endpoint tells, or written.",
     )
+    labels: dict[str, tuple[str, ...]] = Field(
+        {}, description="All labels there are, separated by commas. Default: the prompt's, else the data's."
+    )
+    positive: str | None = Field(
+        None, description="Of two labels the one that F1 is about. Default: 1, yes, ..., else the rarer one."
+    )
     scoring: Literal["contest"] | None = Field(
         None, description="contest: five metrics from 1 to 5 and their total, as RAG contests print them."
     )
+
+    @field_validator("labels", mode="before")
+    @classmethod
+    def _named(cls, value: Any) -> Any:
+        """Names, as a flag gives them, stand for themselves; a run also knows what stands for each."""
+        names = value.split(",") if isinstance(value, str) else value
+        if not isinstance(names, (list, tuple)):
+            return names
+        listed = (label.strip() for name in names for label in str(name).split(","))
+        return {label: (label,) for label in listed if label}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _deciding(cls, values: Any) -> Any:
+        """Where outputs have judges of their own, all having passed counts; others grade the whole answer."""
+        named = values.get("judges", ()) if isinstance(values, dict) and values.get("outputs") else None
+        if isinstance(named, str):
+            named = named.split(",")
+        if not isinstance(named, (list, tuple)):
+            return values
+        return {**values, "judges": [PASSED, *(name for name in named if name != PASSED)]}
 
     @field_validator("sample", mode="before")
     @classmethod

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from simulator.errors import RunFileError
 
-VERSION = 2
+VERSION = 3
 _TABLES = """
 CREATE TABLE about (key TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE conversations (
@@ -34,13 +34,15 @@ CREATE TABLE verdicts (
 );
 CREATE INDEX verdicts_of_a_turn ON verdicts (conversation, turn, source, reviewer);
 """
+# For which judge a call was made; empty where it was for none, or for an earlier version.
+_JUDGE = "ALTER TABLE calls ADD COLUMN judge TEXT NOT NULL DEFAULT ''"
 # From the version before to this one.
-_MIGRATIONS = {2: _VERDICTS}
+_MIGRATIONS = {2: _VERDICTS, 3: _JUDGE}
 
 
 def create(file: sqlite3.Connection) -> None:
     """All tables, within a transaction of the caller's."""
-    _execute(file, _TABLES + _VERDICTS)
+    _execute(file, f"{_TABLES}{_VERDICTS}{_JUDGE}")
     file.execute(f"PRAGMA user_version = {VERSION}")
 
 

@@ -6,7 +6,7 @@ What is the same for every conversation (frames, criteria, forms, personas) is r
 import inspect
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -60,7 +60,7 @@ def longest(language: Language) -> Lengths:
 _USUAL = {"ja": Lengths(64, 235, 26, 32, 20, 3), "en": Lengths(42, 170, 16, 28, 14, 3)}
 
 
-def usual(language: Language, cases: Sequence[Case]) -> Lengths:
+def usual(language: Language, cases: Iterable[Case]) -> Lengths:
     """As long as the prompts ask for, and answers as long as the references are."""
     references = [
         _size(text)
@@ -171,7 +171,7 @@ class Sizes:
             has = {"reference": referenced, "passages": passages, "retrieval": passages}
             rubrics = [each for each in grading.rubrics if all(has[need] for need in each.needs)]
             forms = [each for each in grading.forms if all(has[need] for need in each.needs)]
-            combined = self.stage.settings.judging == "combined" and len(grading.rubrics) > 1
+            combined = grading.together
             groups = [rubrics] * bool(rubrics) if combined else [[each] for each in rubrics]
             self._grading[key] = (
                 self._asked(groups, referenced=referenced, alone=not combined),

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any
 
@@ -13,8 +14,10 @@ from simulator.money import JPY_PER_USD, Price, unpriced
 from simulator.settings import Settings
 from simulator.types import Results, Role, Spending, Usage
 
-__all__ = ["BudgetSpent", "Ledger", "Prices", "check_prices", "together"]
+__all__ = ["JUDGE", "BudgetSpent", "Ledger", "Prices", "check_prices", "together"]
 
+# For which judge the calls of this task are made; of several in one call, all of them: "relevance,fluency".
+JUDGE: ContextVar[str] = ContextVar("judge", default="")
 # Tokens that a reply is taken to have at most; twice the longest one seen where that is more.
 LONGEST_REPLY = 2000
 

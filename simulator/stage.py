@@ -6,6 +6,7 @@ import importlib.metadata
 import inspect
 import platform
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from simulator.llm import Connections, Model
 from simulator.masking import MaskedRag, MaskedUser, masked_talks, redactor_of
 from simulator.models import Models
 from simulator.opening import OpeningPrompts, VoicedOpening
+from simulator.prompting.applied import applied
 from simulator.prompts import LANGUAGES, fingerprint
 from simulator.redaction import Redactor
 from simulator.rubrics import Rubric
@@ -28,7 +30,7 @@ from simulator.scripts import MixedUser, lines_of_file, replayed, said_in_run, s
 from simulator.settings import Settings
 from simulator.spending import Ledger
 from simulator.store import find_run, read_run
-from simulator.types import Chat, Conversation, Persona, Rag, Role, User, Utterance
+from simulator.types import Chat, Conversation, Persona, Rag, Role, Run, User, Utterance
 from simulator.typing_variation import VaryingUser
 from simulator.users import PersonaUser, UserPrompts, stable_int
 
@@ -57,6 +59,7 @@ class Stage:
         self.unkept = Connections(calls=settings.calls, timeout=settings.timeout, cache=ResponseCache("off"))
         self.models_of = Models(endpoints, self.connections, ledger)
         self.grading = Grading(settings, self.models_of)
+        self.applied = applied(settings)
         self.redactor = redactor_of(settings)
         self.replayed = _replayed(settings, self.redactor)
         self.openings = OpeningPrompts(find.PERSONAS / "_opening.toml", self.prompts.guards)
@@ -77,6 +80,11 @@ class Stage:
         """Whether no model takes part at all."""
         return not any(self.endpoints.values())
 
+    @property
+    def asks_once(self) -> bool:
+        """Whether each row of a data set is asked once, and nobody plays a customer."""
+        return self.settings.protocol == "single_turn"
+
     def greeting(self, language: str) -> str:
         """The desk's first line."""
         given = self.settings.greeting or {}
@@ -84,6 +92,8 @@ class Stage:
 
     def opening(self, conversation: Conversation) -> User:
         """Who says the first line: as in a replayed run, in the persona's voice, or the question as it is."""
+        if self.asks_once:
+            return ask_plainly  # its words are masked already, with its case
         if said := self.replayed.get(conversation.id):
             return self._masking(replayed(said))
         asks: User = ask_plainly
@@ -95,6 +105,8 @@ class Stage:
 
     def user(self, conversation: Conversation) -> User:
         """Who plays the customer of this conversation after the first line."""
+        if self.asks_once:
+            return ask_plainly
         plays = self._typing(self._player(conversation), conversation)
         if said := self.replayed.get(conversation.id):
             return self._masking(replayed(said, plays))
@@ -111,6 +123,8 @@ class Stage:
 
         A case's own script and a replay end with their last line; nobody is asked then.
         """
+        if self.asks_once:
+            return 1, False
         said = self.replayed.get(conversation.id)
         if said or conversation.case.script:
             return len(said) if said else 1 + len(conversation.case.script), False
@@ -145,14 +159,30 @@ class Stage:
             self.connections.prepare()
         rag = await find.connect(self.settings.adapter, self.settings.set, self.offered(plan))
         secrets = known_secrets(self.settings.set)
-        if not secrets and self.redactor is None:
+        if self.applied is not None:
+            rag = await self.applied.around(rag, plan, partial(find.connect, offered=self.offered(plan)))
+        redactor = None if self.settings.adapter == "recorded" else self.redactor  # masked with its case
+        if not secrets and redactor is None:
             return rag
-        return MaskedRag(rag, self.redactor, self.settings.timeout, secrets)
+        return MaskedRag(rag, redactor, self.settings.timeout, secrets)
 
     def check_adapter(self, plan: Sequence[Conversation]) -> None:
-        """Raises InputError for an unknown adapter, or wrong or missing `--set`."""
+        """Raises InputError for an unknown adapter, wrong or missing `--set`, no likelihoods to choose by."""
         connect = find.connector(self.settings.adapter)
-        find.bound_settings(self.settings.adapter, connect, self.settings.set, self.offered(plan))
+        bound = find.bound_settings(self.settings.adapter, connect, self.settings.set, self.offered(plan))
+        if self.settings.choosing == "likelihood" and (self.applied is None or "choosing" not in bound):
+            what = "there is no --prompt with labels or choices to choose among"
+            if self.applied is not None:
+                what = f"the adapter {self.settings.adapter} tells no log-likelihoods; leave it out"
+            msg = f"--choosing likelihood: {what}."
+            raise InputError(msg)
+
+    def check_prompts(self, run: Run) -> None:
+        """Raises InputError where rows would be asked with other words than those that were asked before."""
+        for name, digits in (self.applied.fingerprints() if self.applied else {}).items():
+            if run.prompts.get(name) != digits:
+                msg = f"{name.replace(':', ' ', 1)} is not what run {run.id} began with: start a new run."
+                raise InputError(msg)
 
     def check_scripts(self, plan: Sequence[Conversation]) -> None:
         """Raises UnknownName for a script that belongs to no planned conversation."""
@@ -165,8 +195,10 @@ class Stage:
         chat: Chat | None = None
         if model := self._bots_models.role("demo"):
             chat = model.say
-        cases = {conversation.case.id: conversation.case for conversation in plan}
-        return {"chat": chat, "cases": tuple(cases.values())}
+        cases = getattr(plan, "cases", None)  # of a data set, which stay where they are
+        if cases is None:
+            cases = tuple({conversation.case.id: conversation.case for conversation in plan}.values())
+        return {"chat": chat, "cases": cases, "choosing": self.settings.choosing}
 
     @property
     def _bots_models(self) -> Models:
@@ -176,19 +208,42 @@ class Stage:
         return Models(self.endpoints, self.unkept, self.ledger)
 
     def models(self) -> dict[str, str]:
-        """The model of each role, or that a stand-in plays it."""
-        return {role: endpoint.model if endpoint else LEXICAL for role, endpoint in self.endpoints.items()}
+        """The model of each role that is played, or that a stand-in plays it."""
+        played = {role: endpoint for role, endpoint in self.endpoints.items() if self._is_played(role)}
+        return {role: endpoint.model if endpoint else LEXICAL for role, endpoint in played.items()}
+
+    def _is_played(self, role: Role) -> bool:
+        """Whether anybody may be asked in this role; where rows are asked, not every role has a part."""
+        if not self.asks_once:
+            return True
+        grading = self.grading
+        if role == "embed":
+            return any(
+                not isinstance(each, Rubric) and "embed" in inspect.signature(each).parameters
+                for each in grading.judges.values()
+            )
+        of_rows = {"user": False, "demo": self.settings.adapter == "demo"}
+        return of_rows.get(role, bool(grading.rubrics or grading.forms or self.settings.outputs))
 
     def fingerprints(self) -> dict[str, str]:
         """Hashes of every prompt in play, for the run file."""
-        hashes = {f"user:{p.id}": self.prompts.fingerprint(p) for p in self.personas.values()}
+        people = () if self.asks_once else self.personas.values()
+        hashes = {f"user:{p.id}": self.prompts.fingerprint(p) for p in people}
+        if self.applied is not None:
+            hashes |= self.applied.fingerprints()
         if self.settings.voice_opening:
             hashes |= {f"opening:{p.id}": self.openings.fingerprint(p) for p in self.personas.values()}
+        if self.grading.outputs:
+            hashes["outputs"] = self.grading.outputs.file.fingerprint
         for name, judge in self.grading.judges.items():
             if isinstance(judge, Rubric):
                 tasks = [self.grading.frame.task(language, [judge], alone=True) for language in LANGUAGES]
                 hashes[f"judge:{name}"] = fingerprint(*tasks)
         return hashes
+
+    def versions(self) -> dict[str, str]:
+        """Versions that can change a result, those of the prompts that rows are asked with among them."""
+        return versions() | (self.applied.versions() if self.applied else {})
 
     async def close(self, rag: Rag | None) -> None:
         """Closes the bot's and the models' connections."""

@@ -7,10 +7,12 @@ together, at the end of that turn; a customer's line at once, before the bot hea
 
 import asyncio
 import contextlib
+import functools
 import json
 import os
 import shutil
 import sqlite3
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -18,6 +20,7 @@ from typing import IO, Any
 
 from simulator import reading, schema
 from simulator.errors import RunFileError
+from simulator.spending import JUDGE
 from simulator.types import (
     Answer,
     Conversation,
@@ -35,6 +38,7 @@ from simulator.types import (
 
 NAME = "run.sqlite"
 _PLANNED = 'INSERT INTO conversations (id, position, persona, repeat, "case") VALUES (?, ?, ?, ?, ?)'
+_SPOKEN = "INSERT OR REPLACE INTO turns VALUES (?, ?, ?, ?)"
 _LATEST_OF = """SELECT body FROM verdicts
   WHERE conversation = ? AND turn = ? AND source = ? AND reviewer = ? ORDER BY id DESC LIMIT 1"""
 
@@ -46,6 +50,7 @@ class RunFile:
         """Not to be called directly."""
         self.path = path
         self._lock = lock
+        self._lines: dict[str, str] = {}
         self._waiting: list[tuple[str, Sequence[tuple[Any, ...]]]] = []
         self._settling_on: asyncio.AbstractEventLoop | None = None
         self._failed = self._told = False
@@ -69,7 +74,7 @@ class RunFile:
             raise RunFileError(msg) from None
         with contextlib.ExitStack() as undone:  # a run without its plan is none
             undone.callback(shutil.rmtree, folder, ignore_errors=True)
-            opened = cls(path, _hold(folder))
+            opened = cls(path, hold(folder))
             undone.callback(opened.close)
             opened._write_plan(run, plan, personas)
             undone.pop_all()
@@ -81,13 +86,13 @@ class RunFile:
             _put(file, "run", run.model_dump_json())
             people = [p.model_dump(mode="json") for p in personas]
             _put(file, "personas", json.dumps(people, ensure_ascii=False))
-            file.executemany(_PLANNED, [_planned(talk, i) for i, talk in enumerate(plan)])
+            file.executemany(_PLANNED, (_planned(talk, i) for i, talk in enumerate(plan)))
 
     @classmethod
     def reopen(cls, path: Path) -> "RunFile":
         """An existing run, to go on with; says who holds it when another process does."""
         schema.check(path)
-        opened = cls(path, _hold(path.parent))
+        opened = cls(path, hold(path.parent))
         try:
             schema.migrate(opened._file)
         except sqlite3.Error as error:
@@ -159,17 +164,21 @@ class RunFile:
 
     def said(self, conversation: str, turn: int, utterance: Utterance) -> None:
         """The customer's line of a turn; the answer comes later."""
-        self._write(
-            "INSERT OR REPLACE INTO turns VALUES (?, ?, ?, NULL)",
-            [(conversation, turn, utterance.model_dump_json())],
-        )
+        line = utterance.model_dump_json(exclude_defaults=True)
+        if self._asks_once:  # it is what the row says, whenever it is asked: stored with the answer
+            self._lines[conversation] = line
+            return
+        self._write(_SPOKEN, [(conversation, turn, line, None)])
         self.settle()  # the bot hears it next, and must hear the same line after an interruption
 
     def answered(self, conversation: str, turn: int, answer: Answer) -> None:
         """The bot's answer of a turn."""
+        body = answer.model_dump_json(exclude_defaults=True)
+        if (line := self._lines.pop(conversation, None)) is not None:
+            self._write(_SPOKEN, [(conversation, turn, line, body)])
+            return
         self._write(
-            "UPDATE turns SET answer = ? WHERE conversation = ? AND turn = ?",
-            [(answer.model_dump_json(), conversation, turn)],
+            "UPDATE turns SET answer = ? WHERE conversation = ? AND turn = ?", [(body, conversation, turn)]
         )
 
     def ended(self, conversation: str, ended: Ended, reason: str, closing: str) -> None:
@@ -183,14 +192,14 @@ class RunFile:
         """Scores of a turn; a later one of the same judge replaces an earlier."""
         self._write(
             "INSERT OR REPLACE INTO scores VALUES (?, ?, ?, ?)",
-            [(s.conversation, s.turn, s.judge, s.model_dump_json()) for s in scores],
+            [(s.conversation, s.turn, s.judge, s.model_dump_json(exclude_defaults=True)) for s in scores],
         )
 
     def called(self, role: Role, usage: Usage, cached: bool, cost_usd: float | None) -> None:
         """One answered model call; it is committed no later than what came of it."""
         self._write(
-            "INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?)",
-            [(role, usage.model, usage.tokens_in, usage.tokens_out, cached, cost_usd)],
+            "INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [(role, usage.model, usage.tokens_in, usage.tokens_out, cached, cost_usd, JUDGE.get())],
         )
 
     def reviewed(self, verdicts: Iterable[HumanVerdict]) -> int:
@@ -236,6 +245,11 @@ class RunFile:
         """Everything in the file."""
         self.settle()
         return reading.results_of(self._file)
+
+    @functools.cached_property
+    def _asks_once(self) -> bool:
+        """Whether the rows of a data set are asked."""
+        return self.run.asks_once
 
     @property
     def run(self) -> Run:
@@ -286,9 +300,15 @@ def read_run(path: Path) -> Results:
     """A run, finished or not, without holding it."""
     schema.check(path)
     try:
-        with contextlib.closing(sqlite3.connect(path, isolation_level=None, timeout=10)) as file:
+        file = sqlite3.connect(path, isolation_level=None, timeout=10)
+        with contextlib.ExitStack() as opened:
+            opened.callback(file.close)
             file.execute("BEGIN")  # one moment of a run that may be going on
-            return reading.results_of(file)
+            results = reading.results_of(file)
+            if isinstance(results.conversations, reading.Talks):  # which are read as they are asked for
+                opened.pop_all()
+                weakref.finalize(results.conversations, file.close)
+            return results
     except (sqlite3.Error, ValueError) as error:
         why = str(error).splitlines()[0]
         msg = f"{path}: the run file is damaged ({why}). Take a copy of it, or rehearse anew."
@@ -338,7 +358,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     return file
 
 
-def _hold(folder: Path) -> IO[str]:
+def hold(folder: Path) -> IO[str]:
     """A lock that the system drops with the process, however it ends."""
     try:
         (folder / "run.lock").touch(mode=0o600)
@@ -372,7 +392,8 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
 
 
 def _planned(talk: Conversation, position: int) -> tuple[Any, ...]:
-    return talk.id, position, talk.persona, talk.repeat, talk.case.model_dump_json()
+    case = talk.case.model_dump_json(exclude_defaults=True)
+    return talk.id, position, talk.persona, talk.repeat, case
 
 
 def _put(file: sqlite3.Connection, key: str, body: str) -> None:

@@ -4,7 +4,7 @@ Nothing here does I/O and nothing here imports another module of ours: these are
 the engine, the shelves (personas, judges, adapters) and the reports all share.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Protocol
@@ -12,6 +12,8 @@ from typing import Annotated, Any, Literal, Protocol
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
 
 Language = Literal["ja", "en"]
+# The persona who asks the rows of single-turn data sets: no customer at all.
+SCRIPTED = "scripted"
 Handover = Literal["required", "forbidden", "optional"]
 Severity = Literal["major", "moderate", "minor"]
 State = Literal["scored", "skipped", "failed"]
@@ -25,22 +27,6 @@ class Value(BaseModel):
     """Base of every word: immutable, and a misspelt field is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-def encodable(value: Any) -> Any:
-    """A text, or the texts within mappings and sequences, with lone surrogates and NULs shown as U+FFFD.
-
-    What a bot or a model says can hold them; no file, request or report can.
-    """
-    if isinstance(value, str):
-        # By way of UTF-16, so that the two halves of one character find each other.
-        whole = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        return whole.replace("\0", "\ufffd")
-    if isinstance(value, Mapping):
-        return {encodable(key): encodable(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [encodable(item) for item in value]
-    return value
 
 
 class Message(Value):
@@ -91,11 +77,21 @@ class Query(Value):
     language: Language = "ja"
 
 
+class Step(Value):
+    """What one link of a chain answered on the way to the whole chain's answer."""
+
+    link: str
+    text: str
+    seconds: float | None = None
+    usage: Usage | None = None
+
+
 class Answer(Value):
     """What the bot said, what it had retrieved, how long it took and what it cost.
 
     No passages mean that nothing was retrieved; unless `shows_passages` is False: then nobody knows.
     `logprobs` is the log-likelihood (natural, at most 0) of each of the query's choices, where it was told.
+    `steps` are the links of a chain, as far as it was asked.
     """
 
     text: str
@@ -104,7 +100,14 @@ class Answer(Value):
     seconds: float | None = None
     usage: Usage | None = None
     error: Failure | None = None
-    logprobs: dict[str, float] = {}
+    logprobs: dict[str, float] = Field(default_factory=dict)
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def usages(self) -> tuple[Usage, ...]:
+        """What the model took; of a chain, link by link, for each may have its own model."""
+        told = [step.usage for step in self.steps] or [self.usage]
+        return tuple(usage for usage in told if usage is not None)
 
 
 class Facts(Value):
@@ -141,7 +144,7 @@ class Case(Value):
     tags: tuple[str, ...] = ()
     script: tuple[str, ...] = ()
     recorded: tuple[Answer, ...] = ()
-    values: dict[str, str] = {}
+    values: dict[str, str] = Field(default_factory=dict)
 
     @field_validator("references", mode="before")
     @classmethod
@@ -243,7 +246,7 @@ class Score(Value):
     scale: tuple[float, float] = (1, 5)
     severity: Severity | None = None
     reason: str = ""
-    detail: dict[str, JsonValue] = {}
+    detail: dict[str, JsonValue] = Field(default_factory=dict)
     rubric: str = ""
     by_rule: bool = False
 
@@ -331,10 +334,19 @@ class Run(Value):
     status: Status = "running"
     seconds: float = 0.0
 
+    @property
+    def asks_once(self) -> bool:
+        """Whether this is a single-turn data set: each row was asked once, and nobody played a customer."""
+        return self.settings.get("protocol") == "single_turn"
+
 
 # Notes of a run: which conversations do not count and which stand in for them; that the gate's answer was
 # certain before the last conversation.
 SUPERSEDED, STOPPED_EARLY = "superseded", "stopped_early"
+# The judge of a row whose outputs have thresholds: 1 when every output reached all of its own, else 0.
+PASSED = "passed"
+# The judge that decides where lm_eval measured tasks of different metrics: the first one of each.
+MAIN = "main_metric"
 
 
 class Spending(Value):
@@ -357,6 +369,7 @@ class Results(Value):
     scores: tuple[Score, ...] = ()
     spending: dict[str, Spending] = {}
     usage: dict[str, dict[str, Spending]] = {}  # the same by role and model
+    judging: dict[str, Spending] = {}  # and of what was spent on grades, by judge
     verdicts: tuple[HumanVerdict, ...] = ()
     notes: dict[str, JsonValue] = {}
 

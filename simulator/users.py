@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from simulator import kinds, replies
+from simulator.encodable import encodable
 from simulator.errors import MalformedReply, ModelFailure, PromptError
 from simulator.guard import RULES, Guard
 from simulator.llm import Messages, Model
 from simulator.prompts import LANGUAGES, check_languages, fingerprint, read_toml, render
 from simulator.replies import NextLine
-from simulator.types import Case, Language, Persona, Turn, Utterance, encodable
+from simulator.types import Case, Language, Persona, Turn, Utterance
 
 _VARIABLES: dict[str, set[str]] = {
     "greeting": set(),

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -156,7 +156,7 @@ async def resumed(
 async def _performed(
     settings: Settings,
     stage: Stage,
-    plan: tuple[Conversation, ...],
+    plan: Sequence[Conversation],
     opened: Callable[[], RunFile],
     progress: Progress | None,
 ) -> tuple[Results, str | None]:

@@ -27,7 +27,8 @@ async def asked(server: OpenAIServer, **settings: Any) -> Answer:
     """One question to a bot with these settings."""
     rag = connect(**{"url": server.url, "model": "fake-chat", **settings})
     try:
-        return await rag(QUERY)
+        answer: Answer = await rag(QUERY)
+        return answer
     finally:
         await rag.aclose()
 

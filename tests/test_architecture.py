@@ -11,24 +11,28 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 # From the bottom up. A module may import from its own layer (without cycles) and from those below.
 LAYERS = (
-    ("types", "compact", "errors", "given", "settings", "row_settings", "conditions", "money", "notation", "hidden"),
+    (
+        "types", "encodable", "compact", "errors", "given", "settings", "row_settings", "conditions", "money",
+        "notation", "hidden",
+    ),
     (
         "llm", "connections", "cache", "prompts", "store", "cases", "knowledge", "files", "replies", "limits",
         "rates", "reading", "embedding", "spending", "allowance", "kept_answers",
         "endpoints", "providers", "user_code", "lexical", "counting", "verbatim",
         "mistypings", "typing_variation", "schema", "kinds", "votes", "metrics", "specifics", "redaction",
-        "datasets",
+        "multiple_choice",
+        "datasets", "overview",
     ),
     (
         "conversation", "users", "judging", "find", "guard", "rubrics", "offline", "opening", "scripts",
-        "models", "grading", "masking",
+        "models", "grading", "masking", "outputs",
     ),
     (
-        "cluster", "sizes", "amounts", "experience", "plan", "stage", "experiment", "outcome", "regrading",
-        "forecast", "calibration", "probes",
+        "cluster", "sizes", "amounts", "experience", "plan", "row_plan", "stage", "experiment", "outcome",
+        "regrading", "forecast", "calibration", "probes",
         "analysis", "reports", "review", "making", "customers", "blame", "fixes", "changes", "pairwise",
         "examination", "purging", "merging", "load",
-        "prompting", "outputs", "matrix", "harness", "contest",
+        "prompting", "thresholds", "matrix", "harness", "contest",
     ),
     ("commands",),
 )  # fmt: skip
@@ -44,6 +48,8 @@ DOORS = {
     "google": ("simulator/reports/sheets/",),
     "oauth2client": ("simulator/reports/sheets/",),
     "pandas": ("simulator/analysis/", "simulator/reports/"),
+    "lm_eval": ("simulator/harness/",),
+    "datasets": ("simulator/harness/",),
 }
 SHELVES = ("judges", "rag_adapters")
 

@@ -5,6 +5,7 @@ import math
 import pytest
 
 from judges.cosine import cosine
+from judges.cosine_similarity import cosine_similarity
 from simulator.offline import hash_embed
 from simulator.types import Answer, Case, Exhibit, Turn
 
@@ -84,3 +85,13 @@ async def test_the_stand_in_embedding_grades_plausibly() -> None:
 
     assert ((await cosine(an_exhibit("富士山"), embed)).raw or 0) >= 4
     assert ((await cosine(an_exhibit("富士山", answer="桜島です。"), embed)).raw or 0) <= 2
+
+
+@pytest.mark.parametrize(("value", "shown"), [(-0.5, 0.0), (0.25, 0.25), (0.9, 0.9)])
+async def test_the_similarity_is_no_grade(value: float, shown: float) -> None:
+    """`cosine_similarity` is the cosine itself, from 0 to 1; of several references the nearest counts."""
+    score = await cosine_similarity(an_exhibit("富士山", "高尾山"), Angles(value, -1))
+    bare = await cosine_similarity(an_exhibit(), Angles(1))
+
+    assert (score.state, score.scale, bare.state) == ("scored", (0, 1), "skipped")
+    assert score.value == score.raw == pytest.approx(shown)

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from simulator.analysis.figures import Summary
 from simulator.analysis.gate import decide
-from simulator.analysis.summary import SUPERSEDED, counted, summarise
+from simulator.analysis.summary import counted, summarise
 from simulator.analysis.summary_json import as_json
 from simulator.commands.app import main
 from simulator.customers.faults import KINDS
@@ -27,7 +27,18 @@ from simulator.reports.html import render
 from simulator.reports.sheet_figures import summary_sheet
 from simulator.reports.told import Told
 from simulator.store import RunFile, read_run
-from simulator.types import Case, Conversation, Ended, Language, RedRules, Results, Turn, User, Utterance
+from simulator.types import (
+    SUPERSEDED,
+    Case,
+    Conversation,
+    Ended,
+    Language,
+    RedRules,
+    Results,
+    Turn,
+    User,
+    Utterance,
+)
 from tests.customer_talks import QUESTION, UNRELATED, a_case, a_run, a_talk, a_verdict
 from tests.playing import Quiet, a_stage, echo
 from tests.playing import a_run as a_file

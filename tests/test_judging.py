@@ -339,6 +339,7 @@ def test_a_function_that_wants_the_unknown_is_refused() -> None:
         (ModelFailure("timeout", "no reply within 60 s"), "timeout", "no reply within 60 s"),
         (None, "malformed", "the judge returned NoneType, not a Score"),
         (0.8, "malformed", "the judge returned float, not a Score"),
+        (a_score("x").model_copy(update={"value": float("nan")}), "off_scale", "the judge returned nan"),
     ],
 )
 async def test_a_function_that_fails_gives_no_grade(result: Any, kind: str, reason: str) -> None:

@@ -39,7 +39,7 @@ def test_the_list_holds_what_can_be_named(capsys: pytest.CaptureFixture[str]) ->
     """As one JSON object with --json; names that begin with an underscore are no names."""
     shelves = json.loads(listed(capsys, "--json"))
 
-    assert list(shelves) == ["personas", "judges", "adapters", "runs"]
+    assert list(shelves) == ["personas", "judges", "adapters", "prompts", "runs"]
     assert list(shelves["personas"]) == find.persona_names()
     assert list(shelves["judges"]) == find.judge_names()
     assert list(shelves["adapters"]) == find.adapter_names()

@@ -90,6 +90,12 @@ async def test_a_refused_temperature_and_seed_are_left_out_from_then_on() -> Non
     assert sent[2:] == [set(), set(), {"temperature"}, set()]
 
 
+async def test_an_address_may_end_in_a_query() -> None:
+    """`?api-version=...` goes with every request, and the path stays before it."""
+    async with OpenAIServer(lambda _: GOOD) as server, connected() as made:
+        assert await verdict(model_at(f"{server.url}?api-version=7", made)) == FILLED
+
+
 async def test_twenty_calls_may_learn_at_once() -> None:
     """Calls in flight learn together, all get their reply, and none asks again for what was refused."""
     async with OpenAIServer(

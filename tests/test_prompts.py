@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulator import find
+from simulator.encodable import encodable
 from simulator.errors import PromptError
 from simulator.prompts import check_languages, fingerprint, quote, read_toml, render
-from simulator.types import encodable
 
 TEXT = st.text(st.characters(codec="utf-8"))
 

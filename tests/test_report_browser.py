@@ -54,23 +54,37 @@ def browser() -> Iterator[Any]:
         opened.close()
 
 
-def show(browser: Any, folder: Path, results: Results, **context: Any) -> Any:
-    """The report of a run in a browser."""
-    return opened(browser, folder, rendered(results), **context)
+@pytest.fixture(scope="module")
+def tab(browser: Any) -> Any:
+    """One tab of it, in which the tests open their pages: a page keeps nothing for the next one."""
+    return watched(browser.new_context().new_page())
 
 
-def opened(browser: Any, folder: Path, html: str, **context: Any) -> Any:
-    """A page in a browser, whose errors, dialogs and requests are kept."""
-    file = folder / "report.html"
-    file.write_text(html, encoding="utf-8")
-    page = browser.new_context(**{"viewport": {"width": 1280, "height": 900}} | context).new_page()
+def watched(page: Any) -> Any:
+    """A tab that keeps the errors, dialogs and requests of its pages."""
     page.troubles = []
     page.on("console", lambda message: page.troubles.append(message.text))
     page.on("pageerror", lambda error: page.troubles.append(str(error)))
     page.on("dialog", lambda dialog: (page.troubles.append(dialog.message), dialog.dismiss()))
     page.on("request", lambda r: page.troubles.append(r.url) if not r.url.startswith("file:") else None)
-    page.goto(file.as_uri())
     return page
+
+
+def show(tab: Any, folder: Path, results: Results) -> Any:
+    """The report of a run in a browser."""
+    return opened(tab, folder, rendered(results))
+
+
+def opened(tab: Any, folder: Path, html: str, scheme: str = "light") -> Any:
+    """A page in the tab, which shows it as if it were the first."""
+    file = folder / "report.html"
+    file.write_text(html, encoding="utf-8")
+    tab.set_viewport_size({"width": 1280, "height": 900})
+    tab.emulate_media(media="screen", color_scheme=scheme)
+    tab.mouse.move(0, 0)
+    tab.troubles.clear()
+    tab.goto(file.as_uri())
+    return tab
 
 
 def trusted(language: Language = "ja") -> str:
@@ -80,9 +94,9 @@ def trusted(language: Language = "ja") -> str:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_text_can_be_read(browser: Any, tmp_path: Path, scheme: str) -> None:
+def test_every_text_can_be_read(tab: Any, tmp_path: Path, scheme: str) -> None:
     """Contrast of at least 4.5 to 1 in both schemes, on red and in the heat map too."""
-    page = opened(browser, tmp_path, trusted(), color_scheme=scheme)
+    page = opened(tab, tmp_path, trusted(), scheme=scheme)
 
     for selector in TEXTS:
         found = page.evaluate(CONTRAST, selector)
@@ -91,9 +105,9 @@ def test_every_text_can_be_read(browser: Any, tmp_path: Path, scheme: str) -> No
     assert page.troubles == []
 
 
-def test_nothing_needs_sideways_scrolling(browser: Any, tmp_path: Path) -> None:
+def test_nothing_needs_sideways_scrolling(tab: Any, tmp_path: Path) -> None:
     """Also on a telephone, with every conversation open."""
-    page = opened(browser, tmp_path, compared())
+    page = opened(tab, tmp_path, compared())
     page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
 
     for width in (320, 390, 768, 1280):
@@ -101,9 +115,9 @@ def test_nothing_needs_sideways_scrolling(browser: Any, tmp_path: Path) -> None:
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_red_turns_are_walked_by_key(browser: Any, tmp_path: Path) -> None:
+def test_red_turns_are_walked_by_key(tab: Any, tmp_path: Path) -> None:
     """The key n goes to the next, p back, and their conversations open."""
-    page = show(browser, tmp_path, rehearsed())
+    page = show(tab, tmp_path, rehearsed())
     visited = []
     for key in "nnnp":
         page.keyboard.press(key)
@@ -114,9 +128,9 @@ def test_red_turns_are_walked_by_key(browser: Any, tmp_path: Path) -> None:
     assert page.troubles == []
 
 
-def test_conversations_are_searched_and_filtered(browser: Any, tmp_path: Path) -> None:
+def test_conversations_are_searched_and_filtered(tab: Any, tmp_path: Path) -> None:
     """By word (full width or half), by persona, by red."""
-    page = show(browser, tmp_path, rehearsed())
+    page = show(tab, tmp_path, rehearsed())
     visible = "document.querySelectorAll('.talk:not([hidden])').length"
     page.keyboard.press("s")
     page.keyboard.type("４,８００円　解約")
@@ -132,9 +146,9 @@ def test_conversations_are_searched_and_filtered(browser: Any, tmp_path: Path) -
     assert page.inner_text("#shown") == "5 / 6 会話"
 
 
-def test_a_figure_of_the_map_leads_to_its_conversations(browser: Any, tmp_path: Path) -> None:
+def test_a_figure_of_the_map_leads_to_its_conversations(tab: Any, tmp_path: Path) -> None:
     """Of that customer, with a grade below the limit; the filters show it, and one button clears them."""
-    page = show(browser, tmp_path, full())
+    page = show(tab, tmp_path, full())
     visible = "[...document.querySelectorAll('.talk:not([hidden])')].map((talk) => talk.id).join()"
     page.locator(".heat td.first a").click()
     narrowed = page.evaluate(visible)
@@ -144,9 +158,9 @@ def test_a_figure_of_the_map_leads_to_its_conversations(browser: Any, tmp_path: 
     assert page.evaluate(visible) == "c1,c2,c3,c4,c5,c6"
 
 
-def test_conversations_are_found_by_end_and_severity(browser: Any, tmp_path: Path) -> None:
+def test_conversations_are_found_by_end_and_severity(tab: Any, tmp_path: Path) -> None:
     """How it ended, how grave the worst is; a combination that fits nothing says so."""
-    page = show(browser, tmp_path, full())
+    page = show(tab, tmp_path, full())
     page.select_option("#ended", "gave_up")
     gave_up = page.inner_text("#shown")
     page.select_option("#severity", "minor")
@@ -158,9 +172,10 @@ def test_conversations_are_found_by_end_and_severity(browser: Any, tmp_path: Pat
     assert page.inner_text("#shown") == "2 / 6 会話"
 
 
-def test_a_turn_has_a_link_of_its_own(browser: Any, tmp_path: Path) -> None:
+def test_a_turn_has_a_link_of_its_own(tab: Any, tmp_path: Path) -> None:
     """It opens the conversation, is copied by one click, and the copy says so."""
-    page = show(browser, tmp_path, full(), permissions=["clipboard-read", "clipboard-write"])
+    page = show(tab, tmp_path, full())
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.goto(page.url + "#c5-t2")
     at_once = page.locator("#c5-t2 .desk").is_visible()
     page.locator("#c5-t1 .link").click()
@@ -172,9 +187,9 @@ def test_a_turn_has_a_link_of_its_own(browser: Any, tmp_path: Path) -> None:
     assert page.inner_text("#c5-t1 > output") == "リンクをコピーしました"
 
 
-def test_underlined_words_name_their_passage(browser: Any, tmp_path: Path) -> None:
+def test_underlined_words_name_their_passage(tab: Any, tmp_path: Path) -> None:
     """By focus the note is lit; by Enter the passage opens below the answer."""
-    page = show(browser, tmp_path, full())
+    page = show(tab, tmp_path, full())
     flaw = page.locator("#c2-t1 a.flaw").first
     flaw.focus()
     lit = page.evaluate("document.querySelector('.flaws .lit').id")
@@ -186,9 +201,9 @@ def test_underlined_words_name_their_passage(browser: Any, tmp_path: Path) -> No
     assert page.troubles == []
 
 
-def test_everything_can_be_reached_by_keyboard(browser: Any, tmp_path: Path) -> None:
+def test_everything_can_be_reached_by_keyboard(tab: Any, tmp_path: Path) -> None:
     """The first stop skips to the content, and whatever has the focus shows it."""
-    page = show(browser, tmp_path, full())
+    page = show(tab, tmp_path, full())
     page.keyboard.press("Tab")
     skip = page.evaluate("document.activeElement.className")
     outlines = []
@@ -205,10 +220,10 @@ def test_everything_can_be_reached_by_keyboard(browser: Any, tmp_path: Path) -> 
     [(trusted, "ja", "light"), (trusted, "en", "dark"), (compared, "en", "light"), (compared, "ja", "dark")],
 )
 def test_axe_finds_nothing_serious(
-    browser: Any, tmp_path: Path, page_of: Any, language: Language, scheme: str
+    tab: Any, tmp_path: Path, page_of: Any, language: Language, scheme: str
 ) -> None:
     """The rules of axe-core on the whole page, with everything unfolded."""
-    page = opened(browser, tmp_path, page_of(language), color_scheme=scheme)
+    page = opened(tab, tmp_path, page_of(language), scheme=scheme)
     page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
     page.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8"))
     found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")["violations"]
@@ -221,9 +236,9 @@ def test_axe_finds_nothing_serious(
     assert grave == []
 
 
-def test_a_passage_opens_where_it_is_named(browser: Any, tmp_path: Path) -> None:
+def test_a_passage_opens_where_it_is_named(tab: Any, tmp_path: Path) -> None:
     """And closes again."""
-    page = show(browser, tmp_path, rehearsed())
+    page = show(tab, tmp_path, rehearsed())
     page.evaluate("document.querySelectorAll('.talk, .fold').forEach((fold) => { fold.open = true; })")
     passage = page.locator("#c2-t1 .shelf li p")
     page.locator("#c2-t1 .shelf a").first.click()
@@ -236,25 +251,25 @@ def test_a_passage_opens_where_it_is_named(browser: Any, tmp_path: Path) -> None
 
 def test_it_is_complete_without_a_script(browser: Any, tmp_path: Path) -> None:
     """Links open what they lead to, and there is no dead control."""
-    page = show(browser, tmp_path, rehearsed(), java_script_enabled=False)
+    page = show(watched(browser.new_context(java_script_enabled=False).new_page()), tmp_path, rehearsed())
     page.locator(".fixes a").first.click()
 
     assert page.locator("#c2-t1 .desk").is_visible()
     assert not page.locator(".tools").is_visible()
 
 
-def test_printing_shows_every_conversation(browser: Any, tmp_path: Path) -> None:
+def test_printing_shows_every_conversation(tab: Any, tmp_path: Path) -> None:
     """Folded ones too, without the controls."""
-    page = show(browser, tmp_path, rehearsed())
+    page = show(tab, tmp_path, rehearsed())
     page.emulate_media(media="print")
 
     assert all(page.locator(".talk .lines").nth(at).bounding_box()["height"] > 50 for at in range(6))
     assert not page.locator(".tools").is_visible()
 
 
-def test_hostile_text_runs_nothing(browser: Any, tmp_path: Path) -> None:
+def test_hostile_text_runs_nothing(tab: Any, tmp_path: Path) -> None:
     """No dialog, no request, no violation of the policy to report, and the title says what was said."""
-    page = show(browser, tmp_path, hostile(XSS))
+    page = show(tab, tmp_path, hostile(XSS))
 
     assert page.troubles == []
     assert page.locator("script").count() == 1
@@ -271,9 +286,9 @@ def census(page: Any) -> Counter[str]:
 
 
 @pytest.fixture(scope="module")
-def harmless(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Counter[str]:
+def harmless(tab: Any, tmp_path_factory: pytest.TempPathFactory) -> Counter[str]:
     """The elements of a page on which everything that others write is a plain word."""
-    return census(opened(browser, tmp_path_factory.mktemp("harmless"), beside_itself("harmless")))
+    return census(opened(tab, tmp_path_factory.mktemp("harmless"), beside_itself("harmless")))
 
 
 def beside_itself(text: str) -> str:
@@ -283,10 +298,10 @@ def beside_itself(text: str) -> str:
 
 
 @pytest.mark.parametrize("place", range(0, len(PAYLOADS), 8))
-def test_no_payload_leaves_its_text(browser: Any, tmp_path: Path, harmless: Counter[str], place: int) -> None:
+def test_no_payload_leaves_its_text(tab: Any, tmp_path: Path, harmless: Counter[str], place: int) -> None:
     """Eight at a time, in every place, also after every control was used: no script, request or element."""
     payload = " ".join(PAYLOADS[place : place + 8])
-    page = opened(browser, tmp_path, beside_itself(payload))
+    page = opened(tab, tmp_path, beside_itself(payload))
     found = census(page)
     page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
     page.fill("#search", payload.replace("\n", " ").replace("\x00", "")[:80])
@@ -299,4 +314,3 @@ def test_no_payload_leaves_its_text(browser: Any, tmp_path: Path, harmless: Coun
     assert page.evaluate("window.hit") is None
     assert page.evaluate("location.protocol") == "file:"
     assert page.troubles == []
-    page.context.close()

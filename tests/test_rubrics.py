@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator import find
+from simulator.encodable import encodable
 from simulator.errors import PromptError
 from simulator.judging import Filling
 from simulator.rubrics import LONGEST_EARLIER, LONGEST_MATERIAL, Frame, Rubric, read_guidelines, within
-from simulator.types import Answer, Language, Passage, Turn, encodable
+from simulator.types import Answer, Language, Passage, Turn
 from tests.golden_files import compare
 from tests.playing import (
     RUBRICS,

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from simulator.types import Answer, Case, Ended, Exhibit, Score, Turn, Utterance, encodable
+from simulator.encodable import encodable
+from simulator.types import Answer, Case, Ended, Exhibit, Score, Turn, Utterance
 from tests.playing import a_case, an_exhibit
 
 ANYTHING = st.text(st.characters(exclude_categories=[]))

@@ -12,6 +12,7 @@ from simulator.analysis.reviewed import wilson
 from simulator.analysis.summary import turn_failure
 from simulator.counting.dialogue_acts import parts
 from simulator.lexical import claims, is_handover, is_refusal
+from simulator.overview import begun, marks, once
 from simulator.types import Conversation, Language, Results, Turn, Value
 
 Outcome = Literal["answered", "refused", "asked_back", "not_answered"]
@@ -137,21 +138,31 @@ class Handovers(Value):
         return self.handed_forbidden + self.kept_forbidden
 
 
+@once
 def answerability(results: Results) -> Answerability:
     """Answered or refused, answerable or not: one count for each conversation that has begun."""
-    begun = [talk for talk in results.conversations if talk.turns]
-    found = Counter(_place(talk) for talk in begun)
-    held = sum(_place(talk) == "refused_unanswerable" and _holds(talk) for talk in begun)
+    if not marks(results):
+        return Answerability(unmarked=begun(results))
+    found, held = Counter[str](), 0
+    for talk in results.conversations:
+        if talk.turns:
+            place = _place(talk)
+            found[place] += 1
+            held += place == "refused_unanswerable" and _holds(talk)
     return Answerability.model_validate({**found, "held": held})
 
 
+@once
 def handovers(results: Results) -> Handovers:
     """Handed over or kept, required or forbidden: one count for each conversation that has begun."""
-    begun = [talk for talk in results.conversations if talk.turns]
-    found = Counter(_handed_place(talk) for talk in begun)
-    late = sum(
-        _handed_place(talk) == "handed_required" and not _hands(talk.turns[:1], talk) for talk in begun
-    )
+    if not marks(results):
+        return Handovers(unmarked=begun(results))
+    found, late = Counter[str](), 0
+    for talk in results.conversations:
+        if talk.turns:
+            place = _handed_place(talk)
+            found[place] += 1
+            late += place == "handed_required" and not _hands(talk.turns[:1], talk)
     return Handovers.model_validate({**found, "late": late})
 
 

@@ -160,7 +160,8 @@ class Summary(Value):
     that got no answer; `conversation_scores` has those that have one, by id, and `missing` counts
     conversations that were held but have no grade; `spared` did not need to be held, because the answer was
     certain without them. `labels` are the turns that people graded blind:
-    enough of them make `corrected`, too few leave a `shortage`.
+    enough of them make `corrected`, too few leave a `shortage`. `rows`: of a single-turn data set, without
+    personas.
     """
 
     run: str
@@ -179,6 +180,7 @@ class Summary(Value):
     planned: int
     finished: int
     spared: int = 0
+    rows: bool = False
     graded: int
     missing: int
     ended: dict[str, int]

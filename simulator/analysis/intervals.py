@@ -50,6 +50,8 @@ def bootstrap_interval(
 
 def _sums(values: Sequence[float], clusters: Sequence[str]) -> list[tuple[float, int]]:
     """Sum and count of each cluster, by name; values are sorted so that float sums never drift."""
+    if len(set(clusters)) == len(clusters):  # as in most data sets: one value each
+        return [(value, 1) for _, value in sorted(zip(clusters, values, strict=True))]
     found: dict[str, list[float]] = {}
     for value, cluster in zip(values, clusters, strict=True):
         found.setdefault(cluster, []).append(value)

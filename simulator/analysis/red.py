@@ -1,10 +1,10 @@
 """Which turns are red, and by which rule: the flags that people look at first."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Literal
 
 from simulator.compact import compact
-from simulator.types import RedRules, Score, Severity, Value
+from simulator.types import MAIN, PASSED, RedRules, Score, Severity, Value
 
 Kind = Literal["no_answer", "overall", "groundedness", "correctness", "claims", "facts"]
 
@@ -22,9 +22,14 @@ class Mark(Value):
 
 
 def primary_judge(judges: Iterable[str]) -> str:
-    """The judge that decides score and colour: `turn`, or else the first one named."""
+    """The judge that decides score and colour: that of whole rows, `turn`, or else the first one named."""
     names = list(judges)
-    return "turn" if "turn" in names else next(iter(names), "")
+    return next((name for name in (MAIN, PASSED, "turn") if name in names), next(iter(names), ""))
+
+
+def deciding(named: Iterable[str], graded: Collection[str]) -> tuple[str, ...]:
+    """The judges that were named, without `passed` where no output has a threshold and so none decides."""
+    return tuple(name for name in named if name != PASSED or name in graded or not graded)
 
 
 def red_marks(
@@ -52,7 +57,7 @@ def red_marks(
 
 def is_unanswered(score: Score) -> bool:
     """Whether the score is the scale's minimum by rule, because the bot gave no answer."""
-    return score.by_rule and score.raw == score.scale[0]
+    return score.by_rule and score.raw == score.scale[0] and "not_extracted" not in score.detail
 
 
 def worst(marks: Iterable[Mark]) -> Severity:

@@ -7,8 +7,7 @@ they are to be left out; both scores are kept either way.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import fsum
 from typing import TypeVar, get_args
 
@@ -25,13 +24,15 @@ from simulator.analysis.figures import (
     Total,
 )
 from simulator.analysis.intervals import bootstrap_interval, clustered_stderr
+from simulator.analysis.outputs import is_of_another_output
 from simulator.analysis.panel import side_by_side, votes
-from simulator.analysis.red import KINDS, RANK, Mark, is_unanswered, primary_judge, red_marks, worst
+from simulator.analysis.red import KINDS, RANK, deciding, primary_judge, worst
+from simulator.analysis.spoken import Held, Spoken, gathered, quoted, turn_failure, without_spoilt
 from simulator.compact import compact
+from simulator.reading import judges_of
 from simulator.types import (
     STOPPED_EARLY,
     SUPERSEDED,
-    Conversation,
     Ended,
     Failure,
     Language,
@@ -40,8 +41,9 @@ from simulator.types import (
     Results,
     Score,
     Spending,
-    Turn,
 )
+
+__all__ = ["counted", "everyone_who_graded", "excerpt", "summarise", "turn_failure"]
 
 Item = TypeVar("Item")
 LANGUAGES: tuple[Language, ...] = ("ja", "en")
@@ -53,19 +55,6 @@ CUT_OFF = frozenset({Ended.BUDGET, Ended.INTERRUPTED})
 EXCERPT = 160
 NOBODY_LOOKED = Customers()
 _FAILURE_KINDS = frozenset(get_args(Failure.model_fields["kind"].annotation))
-
-
-@dataclass(frozen=True, slots=True)
-class _Spoken:
-    """One turn with its scores, and what the deciding judge says of it."""
-
-    conversation: Conversation
-    turn: Turn
-    scores: dict[str, Score]
-    value: float | None
-    marks: tuple[Mark, ...]
-    failure: str | None
-    excluded: bool = False
 
 
 def summarise(
@@ -81,15 +70,15 @@ def summarise(
     `customers` says how the customers were played, and what is to be done with the turns they spoilt.
     """
     results = counted(results)
-    names = judges or tuple(sorted({score.judge for score in results.scores}))
-    primary = primary_judge(names)
-    every = _spoken(results, rules, primary)
-    spoken = _without_spoilt(every, customers) if customers.handling == "exclude" else every
-    started = [c for c in results.conversations if c.turns or c.ended]
+    names = judges or tuple(sorted(judges_of(results)))
+    primary, rows = primary_judge(names), results.run.asks_once
+    every = gathered(results, rules, primary)
+    spoken = without_spoilt(every.spoken, customers) if customers.handling == "exclude" else every.spoken
+    started = every.held
     means = _conversation_means(spoken)
     values, clusters = _clustered(means, started)
     red = sorted((s for s in spoken if s.marks), key=_worst_first)
-    turns = _graded_turns(results, spoken)
+    turns = _graded_turns(results, spoken) if results.verdicts else []
     return Summary(
         run=results.run.id,
         status=results.run.status,
@@ -101,12 +90,13 @@ def summarise(
         interval=bootstrap_interval(values, clusters, seed=seed),
         conversation_scores=means,
         judges={name: _judge(name, spoken) for name in names},
-        personas=_personas(results.personas, started, spoken, means, names),
+        personas=() if rows else _personas(results.personas, started, spoken, means, names),
         cases=_cases(started, spoken, means),
         total=_total(names, spoken),
+        rows=rows,
         planned=results.planned,
         finished=sum(c.ended is not None and c.ended not in CUT_OFF for c in started),
-        spared=_spared(results),
+        spared=every.unbegun if STOPPED_EARLY in results.notes else 0,
         graded=len(means),
         missing=sum(c.ended is not None and c.id not in means for c in started),
         ended=dict(Counter(c.ended.value for c in started if c.ended)),
@@ -114,14 +104,14 @@ def summarise(
         red=len(red),
         red_kinds=_red_kinds(red),
         red_second=sum(all(m.kind not in KINDS[:2] for m in s.marks) for s in red),
-        reddest=tuple(_red_turn(s) for s in red),
+        reddest=tuple(map(_red_turn, quoted(results, red, rules, primary))),
         bot_failures=dict(Counter(s.failure for s in spoken if s.failure)),
-        panel=side_by_side(results.scores),
-        votes=votes(results.scores),
+        panel=side_by_side(results.scores) if any("@" in name for name in every.judges) else (),
+        votes=votes(every.voted),
         corrected=correct(turns, seed=seed),
         labels=len(labelled(turns)),
         shortage=shortage(turns),
-        simulator=_simulator(started, every, customers),
+        simulator=_simulator(started, every.spoken, customers),
         spending=results.spending,
         usage=results.usage,
         cost_usd=_cost(results.spending.values()),
@@ -141,83 +131,37 @@ def counted(results: Results) -> Results:
     return results.model_copy(update=left) if gone else results
 
 
-def _spared(results: Results) -> int:
-    """The conversations that were never held because the gate's answer was certain before."""
-    if STOPPED_EARLY not in results.notes:
-        return 0
-    return sum(talk.ended is None and not talk.turns for talk in results.conversations)
-
-
 def everyone_who_graded(results: Results, named: tuple[str, ...]) -> tuple[str, ...]:
     """The judges that were named; those that graded the run later and the panel's models follow by name."""
-    return (*named, *sorted({score.judge for score in results.scores} - set(named)))
+    graded = judges_of(results)
+    return (*(first := deciding(named, graded)), *sorted(graded - set(first)))
 
 
-def _spoken(results: Results, rules: RedRules, primary: str) -> list[_Spoken]:
-    """Every turn of the run, with the scores that belong to it."""
-    scores: dict[tuple[str, int], dict[str, Score]] = {}
-    for score in results.scores:
-        scores.setdefault((score.conversation, score.turn), {})[score.judge] = score
-    return [
-        _one(c, turn, scores.get((c.id, turn.index), {}), rules, primary)
-        for c in results.conversations
-        for turn in c.turns
-    ]
-
-
-def _one(c: Conversation, turn: Turn, scores: dict[str, Score], rules: RedRules, primary: str) -> _Spoken:
-    """A turn whose answer failed is red even while its grades are still missing."""
-    failure = turn_failure(turn)
-    verdict = scores.get(primary)
-    marks = red_marks(c.id, scores.values(), rules, primary)
-    if failure and not any(is_unanswered(s) for s in scores.values()):
-        marks = (Mark(kind="no_answer", severity="major", reason=f"no answer: {failure}"),)
-    return _Spoken(c, turn, scores, verdict.value if verdict else None, marks, failure)
-
-
-def _without_spoilt(spoken: Iterable[_Spoken], customers: Customers) -> list[_Spoken]:
-    """The turns, those that a customer spoilt without grade and mark; a silent bot is the bot's own fault."""
-    spoilt = frozenset(customers.spoilt)
-    return [
-        replace(s, scores={}, value=None, marks=(), excluded=True)
-        if (s.conversation.id, s.turn.index) in spoilt and not s.failure
-        else s
-        for s in spoken
-    ]
-
-
-def turn_failure(turn: Turn) -> str | None:
-    """The kind of the bot's failure in a turn, or None when it answered."""
-    if turn.answer.error:
-        return turn.answer.error.kind
-    return None if turn.answer.text.strip() else "empty"
-
-
-def _conversation_means(spoken: Iterable[_Spoken]) -> dict[str, float]:
+def _conversation_means(spoken: Iterable[Spoken]) -> dict[str, float]:
     """The score of each conversation that has one: the mean of its graded turns."""
     values: dict[str, list[float]] = {}
     for s in spoken:
         if s.value is not None:
-            values.setdefault(s.conversation.id, []).append(s.value)
+            values.setdefault(s.talk, []).append(s.value)
     return {key: fsum(found) / len(found) for key, found in values.items()}
 
 
-def _clustered(means: dict[str, float], started: Sequence[Conversation]) -> tuple[list[float], list[str]]:
+def _clustered(means: dict[str, float], started: Sequence[Held]) -> tuple[list[float], list[str]]:
     """The conversation scores beside the cases they belong to."""
     graded = [c for c in started if c.id in means]
-    return [means[c.id] for c in graded], [c.case.id for c in graded]
+    return [means[c.id] for c in graded], [c.case for c in graded]
 
 
-def _graded_turns(results: Results, spoken: Iterable[_Spoken]) -> list[GradedTurn]:
+def _graded_turns(results: Results, spoken: Iterable[Spoken]) -> list[GradedTurn]:
     """The graded turns beside what people gave them blind; those without an answer are graded by rule."""
     people = blind_grades(results.verdicts)
     return [
         GradedTurn(
-            case=s.conversation.case.id,
-            conversation=s.conversation.id,
+            case=s.case,
+            conversation=s.talk,
             value=s.value,
             stratum=None if s.failure else "red" if s.marks else "not_red",
-            human=people.get((s.conversation.id, s.turn.index)),
+            human=people.get((s.talk, s.turn)),
         )
         for s in spoken
         if s.value is not None
@@ -230,19 +174,19 @@ def _mean(values: Iterable[float | None]) -> float | None:
     return fsum(there) / len(there) if there else None
 
 
-def _judge(name: str, spoken: Sequence[_Spoken]) -> JudgeSummary:
+def _judge(name: str, spoken: Sequence[Spoken]) -> JudgeSummary:
     """One judge over all spoken turns."""
     scored = [s for s in spoken if (score := s.scores.get(name)) and score.state == "scored"]
     values = [s.scores[name].value or 0.0 for s in scored]
     excluded = sum(s.excluded for s in spoken)
     asked = [s for s in spoken if not s.excluded]
-    failures = Counter(kind for s in asked if (kind := _failure_kind(s.scores.get(name))))
+    failures = Counter(kind for s in asked if (kind := _failure_kind(name, s.scores)))
     rubrics = _unique(score.rubric for s in scored if (score := s.scores[name]).rubric and not score.by_rule)
     return JudgeSummary(
         mean=_mean(values),
         answered_mean=_mean(s.scores[name].value for s in scored if not s.failure),
         raw_mean=_mean(s.scores[name].raw for s in scored),
-        stderr=clustered_stderr(values, [s.conversation.case.id for s in scored]),
+        stderr=clustered_stderr(values, [s.case for s in scored]),
         n=len(scored),
         planned=len(spoken),
         skipped=len(asked) - len(scored) - failures.total(),
@@ -253,10 +197,10 @@ def _judge(name: str, spoken: Sequence[_Spoken]) -> JudgeSummary:
     )
 
 
-def _failure_kind(score: Score | None) -> str | None:
-    """How the grading of a turn failed; `missing` when its score was never written."""
-    if score is None:
-        return "missing"
+def _failure_kind(judge: str, scores: Mapping[str, Score]) -> str | None:
+    """How the grading of a turn failed; `missing` when its score was never written although it was due."""
+    if (score := scores.get(judge)) is None:
+        return None if is_of_another_output(judge, scores) else "missing"
     if score.state != "failed":
         return None
     kind = score.detail.get("kind") or score.reason.partition(":")[0].strip()
@@ -265,15 +209,15 @@ def _failure_kind(score: Score | None) -> str | None:
 
 def _personas(
     known: Sequence[Persona],
-    started: Sequence[Conversation],
-    spoken: Sequence[_Spoken],
+    started: Sequence[Held],
+    spoken: Sequence[Spoken],
     means: dict[str, float],
     judges: Sequence[str],
 ) -> tuple[PersonaSummary, ...]:
     """One row per persona that took part, in order of appearance."""
     names = {p.id: {language: p.speaks(language).name for language in LANGUAGES} for p in known}
     held = _grouped(started, lambda c: c.persona)
-    turns = _grouped(spoken, lambda s: s.conversation.persona)
+    turns = _grouped(spoken, lambda s: s.persona)
     return tuple(
         PersonaSummary(
             persona=persona,
@@ -289,38 +233,38 @@ def _personas(
     )
 
 
-def _cell(judge: str, turns: Sequence[_Spoken]) -> Mean:
+def _cell(judge: str, turns: Sequence[Spoken]) -> Mean:
     """The mean of one judge over some turns."""
     values = [s.scores[judge].value for s in turns if judge in s.scores and s.scores[judge].state == "scored"]
     return Mean(mean=_mean(values), n=len(values), planned=len(turns))
 
 
 def _cases(
-    started: Sequence[Conversation], spoken: Sequence[_Spoken], means: dict[str, float]
+    started: Sequence[Held], spoken: Sequence[Spoken], means: dict[str, float]
 ) -> tuple[CaseSummary, ...]:
     """The questions, those with most red turns first."""
-    held = _grouped(started, lambda c: c.case.id)
-    turns = _grouped(spoken, lambda s: s.conversation.case.id)
+    held = _grouped(started, lambda c: c.case)
+    turns = _grouped(spoken, lambda s: s.case)
     rows = [_case(found, turns.get(case, []), means) for case, found in held.items()]
     return tuple(sorted(rows, key=lambda row: (-row.red, 2.0 if row.score is None else row.score)))
 
 
-def _case(held: Sequence[Conversation], turns: Sequence[_Spoken], means: dict[str, float]) -> CaseSummary:
+def _case(held: Sequence[Held], turns: Sequence[Spoken], means: dict[str, float]) -> CaseSummary:
     """One question over all the conversations that began with it."""
     red = sorted((s for s in turns if s.marks), key=_worst_first)
     row = CaseSummary(
-        case=held[0].case.id,
-        question=held[0].case.question,
+        case=held[0].case,
+        question=held[0].question,
         score=_mean(means.get(c.id) for c in held),
         conversations=len(held),
         turns=len(turns),
         red=len(red),
-        worst=(red[0].conversation.id, red[0].turn.index) if red else None,
+        worst=(red[0].talk, red[0].turn) if red else None,
     )
     return compact(row)
 
 
-def _total(judges: Iterable[str], spoken: Sequence[_Spoken]) -> Total:
+def _total(judges: Iterable[str], spoken: Sequence[Spoken]) -> Total:
     """The sum of the RAG metrics' raw means."""
     raws = [
         raw for name in RAG_METRICS if name in judges and (raw := _judge(name, spoken).raw_mean) is not None
@@ -328,21 +272,21 @@ def _total(judges: Iterable[str], spoken: Sequence[_Spoken]) -> Total:
     return Total(value=fsum(raws) if raws else None, of=5 * len(raws))
 
 
-def _worst_first(s: _Spoken) -> tuple[int, int, float, int]:
+def _worst_first(s: Spoken) -> tuple[int, int, float, int]:
     """Gravest first; at equal gravity what was answered before what was not, then the lowest."""
     value = 2.0 if s.value is None else s.value
     return RANK[worst(s.marks)], bool(s.failure), value, -len(s.marks)
 
 
-def _red_turn(s: _Spoken) -> RedTurn:
+def _red_turn(s: Spoken) -> RedTurn:
     """The turn as a row of the list of red turns."""
     turn = RedTurn(
-        conversation=s.conversation.id,
-        turn=s.turn.index,
-        persona=s.conversation.persona,
-        case=s.conversation.case.id,
-        question=excerpt(s.turn.user),
-        answer=excerpt(s.turn.answer.text),
+        conversation=s.talk,
+        turn=s.turn,
+        persona=s.persona,
+        case=s.case,
+        question=excerpt(s.said.user) if s.said else "",
+        answer=excerpt(s.said.answer.text) if s.said else "",
         value=s.value,
         reason=next((m.reason for m in sorted(s.marks, key=lambda m: RANK[m.severity]) if m.reason), ""),
         failure=s.failure,
@@ -357,18 +301,16 @@ def excerpt(text: str, length: int = EXCERPT) -> str:
     return line if len(line) <= length else line[: length - 1].rstrip() + "…"
 
 
-def _red_kinds(red: Iterable[_Spoken]) -> dict[str, int]:
+def _red_kinds(red: Iterable[Spoken]) -> dict[str, int]:
     """How many turns carry each kind of mark, in the order of the rules."""
     found = Counter(mark.kind for s in red for mark in s.marks)
     return {kind: found[kind] for kind in KINDS if found[kind]}
 
 
-def _simulator(
-    started: Sequence[Conversation], every: Sequence[_Spoken], customers: Customers
-) -> SimulatorSummary:
+def _simulator(started: Sequence[Held], every: Sequence[Spoken], customers: Customers) -> SimulatorSummary:
     """What the guard of the simulated customer had to do, and what it let through."""
-    guarded = [turn.broken_rules for c in started for turn in c.turns if turn.broken_rules]
-    kept = _without_spoilt(every, customers) if customers.spoilt else []
+    guarded = [rules for c in started for rules in c.broken]
+    kept = without_spoilt(every, customers) if customers.spoilt else []
     return SimulatorSummary(
         guarded=len(guarded),
         failed=sum(c.ended is Ended.USER_FAILED for c in started),

@@ -5,13 +5,15 @@ from collections.abc import Iterator
 from typing import Literal
 
 from simulator.analysis.figures import Summary
+from simulator.changes import prompted
 from simulator.changes.pairs import Pairs
 from simulator.changes.replays import replay_of
 from simulator.types import Role, Run, Value
 
 Kind = Literal[
-    "same_run", "unfinished", "rubrics", "models", "customers", "settings", "rules", "questions", "unpaired"
-]
+    "same_run", "unfinished", "rubrics", "models", "prompt_text", "prompt_version", "customers", "settings",
+    "rules", "questions", "unpaired",
+]  # fmt: skip
 # The bot may be anything: that is what is tested. These must be the same for its scores to be held together.
 _OF_THE_CUSTOMERS = ("turns", "voice_opening", "typos", "script", "user_temperature", "language", "greeting")
 _OF_THE_GRADING = (
@@ -69,6 +71,7 @@ def _cautions(pairs: Pairs, before: Run, after: Run) -> Iterator[Caution]:
         yield Caution(kind="rubrics", names=names)
     if names := tuple(_other_models(before, after, replayed=replayed)):
         yield Caution(kind="models", names=names)
+    yield from _of_prompts(before, after)
     if not replayed and _others_play(before, after):
         yield Caution(kind="customers")
     if names := tuple(_other_settings(before, after, replayed=replayed)):
@@ -82,6 +85,13 @@ def _cautions(pairs: Pairs, before: Run, after: Run) -> Iterator[Caution]:
     only = len(pairs.earlier) - len(pairs.both), len(pairs.later) - len(pairs.both)
     if any(only):
         yield Caution(kind="unpaired", before=only[0], after=only[1])
+
+
+def _of_prompts(before: Run, after: Run) -> Iterator[Caution]:
+    if names := tuple(prompted.unnoticed(before, after)):
+        yield Caution(kind="prompt_text", names=names)
+    if names := tuple(prompted.renumbered(before, after)):
+        yield Caution(kind="prompt_version", names=names)
 
 
 def _other_models(before: Run, after: Run, *, replayed: bool) -> Iterator[str]:
@@ -105,7 +115,7 @@ def _others_play(before: Run, after: Run) -> bool:
 
 
 def changed(before: Run, after: Run) -> tuple[Changed, ...]:
-    """What is known to differ in the bot: adapter, its settings, its model."""
+    """What is known to differ in the bot: adapter, its settings, its prompt, its model."""
     return tuple(
         Changed(name=name, before=one, after=other)
         for name, one, other in _of_the_bot(before, after)
@@ -120,6 +130,7 @@ def _of_the_bot(before: Run, after: Run) -> Iterator[tuple[str, str, str]]:
     if isinstance(one, dict) and isinstance(other, dict):
         for key in dict.fromkeys((*one, *other)):
             yield key, _shown(one.get(key)), _shown(other.get(key))
+    yield "prompt", prompted.told(before), prompted.told(after)
     yield "demo_model", before.models.get("demo", ""), after.models.get("demo", "")
 
 

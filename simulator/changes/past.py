@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from simulator import schema
 from simulator.analysis.intervals import bootstrap_interval
-from simulator.analysis.red import primary_judge, red_marks
+from simulator.analysis.red import deciding, primary_judge, red_marks
 from simulator.changes.replays import replay_of
 from simulator.errors import InputError, RunFileError
 from simulator.find import judge_name
@@ -189,8 +189,9 @@ def _opened(path: Path) -> Iterator[Rows]:
 
 
 def _from_rows(rows: Rows, settings: Settings) -> PastRun:
-    named = tuple(map(judge_name, settings.judges))
-    primary = primary_judge((*named, *sorted(set(rows.judges()) - set(named))))
+    graded = set(rows.judges())
+    named = deciding(map(judge_name, settings.judges), graded)
+    primary = primary_judge((*named, *sorted(graded - set(named))))
     grades: dict[tuple[str, int], list[Score]] = {place: [] for place in rows.turns}
     for score in rows.scores({primary, *_COLOURING}):
         if (place := (score.conversation, score.turn)) in grades:

@@ -15,7 +15,7 @@ from simulator.types import Conversation, Query, Rag
 
 async def perform(  # noqa: PLR0917 - the same as of the local engine
     stage: Stage,
-    plan: tuple[Conversation, ...],
+    plan: Sequence[Conversation],
     open_file: Callable[[], RunFile],
     progress: Progress,
     first: First = nothing_first,

@@ -2,7 +2,7 @@
 
 ["said", conversation, turn, utterance]     ["answered", conversation, turn, answer]
 ["ended", conversation, ended, reason, closing]
-["graded", [score, ...]]                    ["called", role, usage, cached]
+["graded", [score, ...]]                    ["called", role, usage, cached, judge]
 """
 
 import json
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from simulator.spending import JUDGE
 from simulator.types import Answer, Conversation, Ended, Role, Run, Score, Usage, Utterance
 
 
@@ -58,7 +59,7 @@ class Outbox:
 
     def called(self, role: Role, usage: Usage, cached: bool, cost_usd: float | None) -> None:
         """One answered model call; what it costs is for the driver to say."""
-        self.send(f'["called","{role}",{usage.model_dump_json()},{_text(cached)}]')
+        self.send(f'["called","{role}",{usage.model_dump_json()},{_text(cached)},{_text(JUDGE.get())}]')
 
 
 def a_batch(

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from simulator.errors import InputError
+from simulator.prompting.applied import Applied
+from simulator.prompting.reading import split_variant
 from simulator.settings import Settings
 
 # What a bot's folder may hold at most; more is likely not meant to travel.
@@ -15,7 +17,7 @@ MOST_FILES, MOST_BYTES = 5_000, 200_000_000
 ELSEWHERE = ".elsewhere"
 _PASSED_OVER = frozenset({"__pycache__", "node_modules", "site-packages", "venv"})
 _SECRET = re.compile(r"secret|credential|service[-_. ]?account|id_rsa|\.(pem|key|p12|pfx)$", re.IGNORECASE)
-_ONE_FILE = ("guidelines", "contacts", "ng_words", "script", "replay")
+_ONE_FILE = ("outputs", "guidelines", "contacts", "ng_words", "script", "replay")
 # Longer values of --set are texts, not names of files.
 _LONGEST_NAME = 500
 
@@ -85,10 +87,27 @@ def pack(settings: Settings) -> tuple[Settings, Shipment]:
         "judges": tuple(_judge(name, shipment) for name in settings.judges),
         "set": {key: _value(text, shipment) for key, text in settings.set.items()},
     }
+    if settings.prompt:
+        changes["prompt"] = _prompt(settings, shipment)
     for name in _ONE_FILE:
         if given := getattr(settings, name):
             changes[name] = shipment.file(given)
     return settings.model_copy(update=changes), shipment
+
+
+def _prompt(settings: Settings, shipment: Shipment) -> str:
+    """The prompt's name for the workers, with every file that it or its chain is made of."""
+    found, given = Applied(settings), str(settings.prompt)
+    for name in found.code:
+        _code(name, shipment)
+    name, variant = (given, "") if found.chain else split_variant(given)
+    inside = all(_absolute(str(path)).is_relative_to(Path.cwd()) for path in found.files)
+    for path in found.files:
+        _ = shipment.file(str(path)) if inside else shipment.beside(str(path))
+    if not name.endswith(".toml"):
+        return given  # by its name: of the shelf, or of the folder prompts/, which went along
+    called = shipment.file(name)
+    return f"{called}:{variant}" if variant else called
 
 
 def _code(name: str, shipment: Shipment) -> str:

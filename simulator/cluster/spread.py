@@ -14,6 +14,7 @@ from simulator.cluster.hub import LOOK, Hub
 from simulator.cluster.outbox import a_batch
 from simulator.errors import RehearsalError
 from simulator.experiment import Progress, Record, Sitting
+from simulator.spending import JUDGE
 from simulator.stage import Stage
 from simulator.types import Answer, Conversation, Ended, Exhibit, Rag, Score, Turn, Usage, Utterance
 
@@ -223,9 +224,10 @@ class Spread(Sitting):
         if batch is not None:
             batch.parcels += 1
 
-    def _called(self, batch: Batch | None, role: Any, usage: Any, cached: bool) -> None:
+    def _called(self, batch: Batch | None, role: Any, usage: Any, cached: bool, judge: str) -> None:
         ledger = self.stage.ledger
         used = Usage.model_validate(usage)
+        JUDGE.set(judge)  # of this one; the next event names its own
         ledger.charge(role, used, cached=cached)
         if batch is not None and batch.grant is not None and not cached:
             batch.spent += ledger.prices.cost_usd(used) or 0.0

@@ -21,6 +21,8 @@ from simulator.types import Conversation, Role, Spending
 # Names of unread files that are listed at most.
 LISTED = 8
 OFFLINE = "No model configured: lexical stand-ins play customer and judges (no language model, no cost)."
+ROWS_OFFLINE = "No model configured: lexical stand-ins play the judges (no language model, no cost)."
+ROWS_UNMODELLED = "No model takes part beside the bot."
 
 
 def check_folder(runs: Path) -> None:
@@ -38,7 +40,8 @@ def check_folder(runs: Path) -> None:
 def passed_over(settings: Settings) -> tuple[str, ...]:
     """What of the user's files has no effect: columns nobody knows, knowledge nobody can read."""
     notes: list[str] = []
-    if settings.cases and not settings.cases.startswith("sheet:"):
+    rows = settings.protocol == "single_turn"  # whose plan has told already
+    if settings.cases and not rows and not settings.cases.startswith("sheet:"):
         columns = unused_columns(settings.cases)
         notes += (
             [f"{settings.cases}: nothing is made of the columns {', '.join(columns)}."] if columns else []
@@ -54,14 +57,13 @@ def announce(settings: Settings, stage: Stage, plan: Sequence[Conversation]) -> 
     """One line on stderr, and what is passed over; before a paid run its forecast."""
     for note in passed_over(settings):
         _say(plain(note))
-    count = (
-        f"{counted(len(plan), 'conversation')}, up to {counted(settings.turns, 'turn')} each,"
-        f" bot: {settings.adapter}."
-    )
+    count = _count(settings, stage, len(plan))
+    if not stage.models():
+        _say(f"{count} {ROWS_UNMODELLED}")
+        return
     if stage.offline:
-        asked = "Offline as asked: " if settings.offline else ""
-        said = OFFLINE if not asked else asked + OFFLINE.partition(": ")[2]
-        _say(f"{count} {said}")
+        said = ROWS_OFFLINE if stage.asks_once else OFFLINE
+        _say(f"{count} {'Offline as asked: ' + said.partition(': ')[2] if settings.offline else said}")
         return
     playing = [role for role in stage.models() if role != "demo" or settings.adapter == "demo"]
     models = ", ".join(f"{role} {stage.models()[role]}" for role in playing)
@@ -72,6 +74,14 @@ def announce(settings: Settings, stage: Stage, plan: Sequence[Conversation]) -> 
         _say(line)
     if settings.budget is not None:
         _say(_budget(settings.budget, settings, found))
+
+
+def _count(settings: Settings, stage: Stage, planned: int) -> str:
+    if stage.asks_once:
+        prompt = f", prompt: {stage.applied.told}" if stage.applied else ""
+        return f"{counted(planned, 'row')}, bot: {settings.adapter}{prompt}."
+    each = f"up to {counted(settings.turns, 'turn')} each"
+    return f"{counted(planned, 'conversation')}, {each}, bot: {settings.adapter}."
 
 
 def _foreseen(found: Forecast) -> tuple[str, str]:

@@ -19,8 +19,8 @@ from simulator.hidden import addressed, concealed, known_secrets
 
 DONE, MISSED, TO_MEND, INCOMPLETE = 0, 1, 2, 3
 WORDS = (
-    "simulate", "grade", "calibrate", "review", "report", "fixes", "diff", "history", "compare", "merge",
-    "purge", "cross-examine", "cases", "cache", "init", "list", "doctor",
+    "simulate", "evaluate", "grade", "calibrate", "review", "report", "fixes", "diff", "history", "compare",
+    "merge", "purge", "cross-examine", "cases", "thresholds", "harness", "cache", "init", "list", "doctor",
 )  # fmt: skip
 PROGRAM = "python run.py"
 # These decide nothing: whoever stops reading what they print has not missed a verdict.

@@ -55,7 +55,7 @@ PersonasOut = Annotated[str | None, typer.Option(
     help="With --from-logs and a model: how these customers speak, as persona files.",
 )]
 Redact = Annotated[list[str] | None, typer.Option(
-    "--redact", metavar="PATTERN", show_default=False,
+    "--redact-pattern", metavar="REGEX", show_default=False,
     help="With --from-logs: mask this regular expression, too; repeatable.",
 )]
 To = Annotated[str | None, typer.Option(

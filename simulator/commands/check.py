@@ -30,7 +30,7 @@ def frozen_answers(
         return ()
     from simulator.calibration.drift import frozen_sets
 
-    return frozen_sets(Path(settings.frozen), list(stage.judges))
+    return frozen_sets(Path(settings.frozen), list(stage.grading.whole))
 
 
 def announce_check(frozen: Sequence["Frozen"]) -> None:

@@ -7,11 +7,14 @@ import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from simulator.commands.options import takes_settings
-from simulator.errors import MalformedReply, ModelFailure, RagFailure, RehearsalError
+from simulator.errors import InputError, MalformedReply, ModelFailure, RagFailure, RehearsalError
 from simulator.hidden import addressed, without_secrets
+from simulator.row_settings import RowSettings
 from simulator.settings import Settings, load
 
 if TYPE_CHECKING:
@@ -23,15 +26,32 @@ TO_MEND = 2
 _FORMATS = {"schema": "strict JSON", "json": "JSON", "text": "JSON in plain text"}
 
 
+Cases = Annotated[str | None, typer.Argument(
+    metavar="CASES", show_default=False,
+    help="Instead: what the right answers of this data set look like, and which judges fit them.",
+)]  # fmt: skip
+Outputs = Annotated[str | None, typer.Option(
+    "--outputs", metavar="FILE", show_default=False,
+    help="With CASES: the metric file, to see which of its thresholds even the reference would miss.",
+)]  # fmt: skip
+
+
 @takes_settings
-def command(flags: dict[str, Any]) -> int:
+def command(flags: dict[str, Any], data: Cases = None, outputs: Outputs = None) -> int:
     """Try keys, models, bot and folders, with one real call each, before money is spent.
 
-    Takes the options of a rehearsal, and says in a sentence what is wrong.
+    Takes the options of a rehearsal, and says in a sentence what is wrong. With CASES nothing is asked.
     """
     from simulator.commands.sinks import check_sinks
 
     settings = load(flags)
+    if data is not None:
+        from simulator.commands.doctor_cases import examine_cases
+
+        return examine_cases(data, outputs, settings)
+    if outputs is not None:
+        msg = "--outputs goes with a data set: doctor CASES --outputs FILE."
+        raise InputError(msg)
     check_sinks(settings)
     return asyncio.run(_examine(settings))
 
@@ -102,11 +122,15 @@ class Report:
 
 
 def _in_force(settings: Settings) -> dict[str, str]:
-    """The settings in force; secrets are never among them, only whether a key is set."""
+    """The settings in force; secrets are never among them, only whether a key is set.
+
+    Of what only data sets are told, what nobody has set is left out.
+    """
+    usual = {name: RowSettings.model_fields[name].get_default() for name in RowSettings.model_fields}
     shown = {
         name: addressed(_shown(without_secrets(value) if name == "set" else value))
         for name, value in settings.model_dump(mode="json").items()
-        if value is not None and value is not False and value not in ([], {})
+        if value is not None and value is not False and value not in ([], {}, usual.get(name))
     }
     keys = [
         name for name in sorted(os.environ) if name.startswith(("REHEARSAL_", "OPENAI_")) and "KEY" in name

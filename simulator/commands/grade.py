@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,6 +11,7 @@ import typer
 
 from simulator.commands.options import Run, takes
 from simulator.settings import Settings, from_run, load
+from simulator.types import PASSED
 
 if TYPE_CHECKING:
     from simulator.store import RunFile
@@ -19,8 +21,8 @@ Again = Annotated[
 ]
 # What belongs to today's grading; everything else stays as the run was held.
 OPTIONS = (
-    "judges", "judging", "votes", "panel", "guidelines", "contacts", "ng_words", "tokenizer", "target",
-    "confidence", "offline", "judge_model", "embed_model", "judge_temperature", "cache",
+    "judges", "outputs", "judging", "votes", "panel", "guidelines", "contacts", "ng_words", "tokenizer",
+    "target", "confidence", "offline", "judge_model", "embed_model", "judge_temperature", "cache",
     "budget", "prices", "jpy_per_usd", "calls", "timeout",
     "to", "sheet", "worksheet", "new_sheet", "folder", "csv_encoding", "runs", "json_output",
 )  # fmt: skip
@@ -42,7 +44,9 @@ def command(flags: dict[str, Any], run: Run = "latest", again: Again = False) ->
     with contextlib.closing(RunFile.reopen(path)) as file:
         settings = _settings(file, flags, shown)
         stopped = _grade(file, settings, again=again)
-    go_on = f"grade {{run}} --judges {','.join(settings.judges)}"
+    named = ",".join(name for name in settings.judges if not settings.outputs or name != PASSED)
+    of_outputs = f" --outputs {shlex.quote(settings.outputs)}" if settings.outputs else ""
+    go_on = f"grade {{run}}{f' --judges {named}' if named else ''}{of_outputs}"
     return publish(path, settings.model_copy(update={"judges": _all_judges(path, settings)}), stopped, go_on)
 
 

@@ -17,18 +17,21 @@ _NEEDED = {"reference": "a reference", "retrieval": "a bot that shows its passag
 
 @takes("runs", "json_output")
 def command(flags: dict[str, Any]) -> int:
-    """Show what there is: personas, judges, adapters and runs."""
+    """Show what there is: personas, judges, adapters, prompts and runs."""
+    from simulator.prompting.reading import described  # prompts are read: --help does without
+
     settings = load(flags)
     shelves: dict[str, dict[str, str]] = {
         "personas": _shelf(find.PERSONAS, find.persona_names()),
         "judges": _shelf(find.JUDGES, find.judge_names()),
         "adapters": _shelf(find.ADAPTERS, find.adapter_names()),
+        "prompts": {name: described(find.prompt_path(name)) for name in find.prompt_names()},
         "runs": dict.fromkeys(run_ids(Path(settings.runs)), ""),
     }
     if settings.json_output:
         sys.stdout.write(json.dumps(shelves, ensure_ascii=False) + "\n")
         return 0
-    widest = max(len(name) for title in ("personas", "judges", "adapters") for name in shelves[title])
+    widest = max(len(name) for title in shelves if title != "runs" for name in shelves[title])
     for title, shelf in shelves.items():
         sys.stdout.write(f"{title}\n")
         for name, about in shelf.items():

@@ -33,13 +33,13 @@ PANELS = {
         "engine", "scheduler", "workers",
     ),
     "Load": ("customers", "arrival", "think"),
-    "Rows": ("prompt", "shots", "choosing", "outputs", "scoring", "sample", "strict"),
+    "Rows": ("prompt", "shots", "choosing", "labels", "positive", "outputs", "scoring", "sample", "strict"),
     "Output": ("to", "sheet", "worksheet", "new_sheet", "folder", "csv_encoding", "json_output"),
 }  # fmt: skip
 # Of single-turn data sets only, and of dialogues only.
 OF_ROWS = frozenset(PANELS["Rows"])
 OF_DIALOGUES = frozenset({
-    "persona", "turns", *PANELS["The customer"], *PANELS["Load"], "user_model", "user_temperature",
+    "persona", "cases", "turns", *PANELS["The customer"], *PANELS["Load"], "user_model", "user_temperature",
     "customer_faults",
 })  # fmt: skip
 # Read by Settings from text, whatever they are there.
@@ -76,6 +76,8 @@ _METAVARS = {
     "prompt": "NAME",
     "outputs": "FILE",
     "sample": "N[:SEED]",
+    "labels": "NAME,...",
+    "positive": "LABEL",
     "scheduler": "ADDRESS",
     "arrival": "RATE",
     "think": "SECONDS",
@@ -123,12 +125,16 @@ def takes_settings(command: Command) -> Callable[..., int]:
 
 
 def takes_row_settings(command: Command) -> Callable[..., int]:
-    """The same for a single-turn data set, after parameters of its own."""
-    return takes(*(name for names in PANELS.values() for name in names if name not in OF_DIALOGUES))(command)
+    """The same for a single-turn data set, after parameters of its own; prompts are given as a list."""
+    names = (name for names in PANELS.values() for name in names if name not in OF_DIALOGUES)
+    return takes(*names, several=frozenset({"prompt"}))(command)
 
 
-def takes(*names: str) -> Callable[[Command], Callable[..., int]]:
-    """The command with these settings as options, after parameters of its own."""
+def takes(*names: str, several: frozenset[str] = frozenset()) -> Callable[[Command], Callable[..., int]]:
+    """The command with these settings as options, after parameters of its own.
+
+    `several` may be given more than once, and arrive as a list.
+    """
 
     def with_options(command: Command) -> Callable[..., int]:
         _, *own = inspect.signature(command).parameters.values()
@@ -138,7 +144,8 @@ def takes(*names: str) -> Callable[[Command], Callable[..., int]]:
 
         panels = {name: panel for panel, members in PANELS.items() for name in members}
         alone = len(names) < len(panels) / 2  # a few options need no panels
-        parameters = [*own, *(_parameter(name, None if alone else panels[name]) for name in names)]
+        shown = {name: None if alone else panels[name] for name in names}
+        parameters = [*own, *(_parameter(name, shown[name], several=name in several) for name in names)]
         parsed.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         parsed.__annotations__ = {p.name: p.annotation for p in parameters}
         parsed.__doc__ = command.__doc__
@@ -147,11 +154,13 @@ def takes(*names: str) -> Callable[[Command], Callable[..., int]]:
     return with_options
 
 
-def _parameter(name: str, panel: str | None) -> inspect.Parameter:
+def _parameter(name: str, panel: str | None, *, several: bool = False) -> inspect.Parameter:
     field = Settings.model_fields[name]
     plain, shown = _plain_type(field.annotation), _shown_default(name, field)
     if name in _AS_TEXT:
         plain = str | None
+    if several:
+        plain = list[str] | None
     option = typer.Option(
         flag(name), help=f"{field.description}{shown}", rich_help_panel=panel, show_default=False,
         metavar=_metavar(name, field),

@@ -17,7 +17,7 @@ class Tally:
         """Nothing has happened yet."""
         self.planned, self.stage = len(plan), stage
         self.over = self.turns = self.graded_turns = self.red = 0
-        self.primary = primary_judge(stage.judges)
+        self.primary = primary_judge(stage.grading.names)
         self.changed: Callable[[], None] = _nothing
 
     def turn(self, conversation: Conversation) -> None:

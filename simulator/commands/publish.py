@@ -14,11 +14,14 @@ from simulator.analysis.summary import counted
 from simulator.analysis.summary_json import as_json
 from simulator.changes.replays import replay_of
 from simulator.commands.sinks import Painting, paint, write_atomically
+from simulator.contest import contest, is_contest, not_graded, printed
 from simulator.errors import InputError, RehearsalError
 from simulator.load.figures import as_json as load_json
 from simulator.load.figures import load_of
 from simulator.masking import masks_of
 from simulator.outcome import figures_of, gate_of
+from simulator.overview import english_share
+from simulator.reports.sections import sections
 from simulator.reports.standing import Standings, standings
 from simulator.reports.told import Told
 from simulator.settings import Settings, from_run
@@ -77,12 +80,25 @@ def _show(path: Path, settings: Settings) -> Gate:
         sys.stderr.write("The bot answered nothing at all: is it running? Try it with: doctor\n")
     page = path.with_name("report.html")
     write_atomically(page, render(results, summary, gate, language, known, mends=mends))
-    _paint(results, summary, gate, known, page, mends, as_json=settings.json_output)
+    aside = settings.json_output or is_contest(results)
+    _paint(results, summary, gate, known, page, mends, aside=aside)
     if settings.json_output:
         sys.stdout.write(json.dumps(shown, ensure_ascii=False) + "\n")
+    elif is_contest(results):
+        _print_contest(results)
     told = Told(results, summary, gate, language, settings.check_format, mends=mends)
     _paint_all(Painting(told, path.parent, settings, shown))
     return gate
+
+
+def _print_contest(results: Results) -> None:
+    """The contest's result alone on stdout; which rows are not in it on stderr."""
+    from simulator.reports.words import plain
+
+    found = contest(results)
+    for line in not_graded(found):
+        sys.stderr.write(f"{plain(line)}\n")
+    sys.stdout.write(f"{printed(found)}\n")
 
 
 def _paint_all(painting: Painting) -> None:
@@ -141,6 +157,9 @@ def _with_standings(shown: dict[str, Any], known: Standings, results: Results) -
     shown["redacted"] = masks_of(results)
     shown["drift"] = results.notes.get("drift")
     shown["replay_of"] = replay_of(results.run)
+    shown |= {each.key: each.figures for each in sections(results, report_language(results))}
+    for name, figures in shown.get("classification", {}).items():
+        shown["judges"][name] |= figures
     shown["answerability"] = answerability(results).as_json()
     shown["handover"] = handovers(results).as_json()
     return shown
@@ -167,14 +186,14 @@ def _paint(  # noqa: PLR0917 - all that the summary on a terminal says
     page: Path,
     mends: "Improvements",
     *,
-    as_json: bool,
+    aside: bool,
 ) -> None:
     from rich.console import Console
 
     from simulator.reports.console import paint
 
     language = report_language(results)
-    paint(summary, gate, results, language, Console(stderr=as_json), page, known, mends)
+    paint(summary, gate, results, language, Console(stderr=aside), page, known, mends)
 
 
 def _exit_code(gate: Gate) -> int:
@@ -185,5 +204,4 @@ def _exit_code(gate: Gate) -> int:
 
 def report_language(results: Results) -> Language:
     """The language most cases are in; Japanese on a tie."""
-    english = sum(c.case.language == "en" for c in results.conversations)
-    return "en" if english > len(results.conversations) / 2 else "ja"
+    return "en" if english_share(results) > 0.5 else "ja"

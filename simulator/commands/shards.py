@@ -32,7 +32,7 @@ def check_is_planned(results: Results) -> None:
         raise InputError(msg)
 
 
-def sharded(plan: tuple[Conversation, ...], settings: Settings) -> tuple[Conversation, ...]:
+def sharded(plan: Sequence[Conversation], settings: Settings) -> Sequence[Conversation]:
     """The part of the plan that is held here: all of it without --shard."""
     return part_of(plan, read_shard(settings.shard)) if settings.shard else plan
 

@@ -2,17 +2,17 @@
 
 import asyncio
 import contextlib
+import json
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
-from simulator.commands.options import takes_settings
+from simulator.commands.options import OF_ROWS, takes_settings
 from simulator.errors import InputError
 from simulator.hidden import restored
 from simulator.settings import NOT_OF_THE_RUN, Settings, from_run, load
-from simulator.types import Conversation, Ended, Run
+from simulator.types import PASSED, Conversation, Ended, Persona, Run
 
 if TYPE_CHECKING:
     from simulator.calibration.drift import Frozen
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from simulator.store import RunFile
 
 INCOMPLETE = 3
-# Painting a run that has been held, once its plan and its models have been let go; gives the exit code.
-Painting = Callable[[], int]
 
 
 @takes_settings
@@ -31,23 +29,35 @@ def command(flags: dict[str, Any]) -> int:
 
     Without a key or an endpoint everything runs offline, with lexical stand-ins for the models.
     """
+    return hold(dialogues(load(flags)))
+
+
+def dialogues(settings: Settings) -> Settings:
+    """What single-turn data sets are told, and may stand in rehearsal.toml, is not for dialogues."""
+    usual = {name: Settings.model_fields[name].get_default() for name in ("protocol", *OF_ROWS)}
+    named = tuple(name for name in settings.judges if not settings.outputs or name != PASSED)
+    usual["judges"] = named or Settings.model_fields["judges"].get_default()
+    return settings.model_copy(update=usual)
+
+
+def hold(settings: Settings) -> int:
+    """Holds a run, or goes on with one, and paints its reports; gives the exit code."""
     from simulator.commands.engine import check_engine
     from simulator.commands.sinks import check_sinks
 
-    settings = load(flags)
     check_engine(settings)
     check_sinks(settings)
-    done = _start(settings) if settings.resume is None else _resume(settings)
+    done = start(settings) if settings.resume is None else take_up(settings)
     return done if isinstance(done, int) else done()
 
 
-def _start(settings: Settings) -> "int | Painting":
+def start(settings: Settings, run_id: str = "") -> "int | Over":
+    """Holds a new run; gives how to paint it, or the exit code where there is nothing to paint."""
     from simulator.commands.announce import check_folder
     from simulator.commands.check import frozen_answers
     from simulator.commands.shards import check_shard, remember_place, say_empty, sharded
     from simulator.endpoints import endpoints  # the engine: --help does without it
     from simulator.experiment import create_run
-    from simulator.plan import read_plan
     from simulator.spending import Ledger
     from simulator.stage import Stage
     from simulator.store import find_run
@@ -58,10 +68,8 @@ def _start(settings: Settings) -> "int | Painting":
         settings = settings.model_copy(update={"replay": str(replayed.resolve())})
     if settings.knowledge:
         settings = settings.model_copy(update={"knowledge": _whole_path(settings.knowledge)})
-    _check_gate(settings)
-    _check_load(settings)
     check_shard(settings)
-    whole, personas = read_plan(settings)
+    settings, whole, personas, notes = _planned(settings)
     plan = sharded(whole, settings)
     with _aside():
         stage = Stage(settings, endpoints(settings), personas, Ledger.of(settings))
@@ -73,11 +81,35 @@ def _start(settings: Settings) -> "int | Painting":
     check_folder(Path(settings.runs))
 
     def created() -> "RunFile":
-        return remember_place(create_run(settings, stage, plan, personas), whole, settings)
+        file = remember_place(create_run(settings, stage, plan, personas, run_id), whole, settings)
+        for name, body in notes.items():
+            file.noted(name, json.dumps(body, ensure_ascii=False))
+        return file
 
     if not plan:
         return say_empty(created(), settings)
     return _perform(settings, stage, plan, created, frozen)
+
+
+def _planned(
+    settings: Settings,
+) -> tuple[Settings, Sequence[Conversation], tuple[Persona, ...], dict[str, Any]]:
+    """The settings with what the data decides, the conversations, who asks, and notes for the run."""
+    if settings.protocol == "dialogue":
+        from simulator.plan import read_plan
+
+        _check_gate(settings)
+        _check_load(settings)
+        return settings, *read_plan(settings), {}
+    from simulator.datasets.skipped import NOTE
+    from simulator.row_plan import plan_rows
+
+    planned = plan_rows(settings)
+    _check_gate(planned.settings)
+    for line in planned.told():
+        sys.stderr.write(f"{line}\n")
+    skipped = {NOTE: planned.skipped.as_json()} if planned.skipped.count else {}
+    return planned.settings, planned.plan, planned.personas, skipped
 
 
 def _check_gate(settings: Settings) -> None:
@@ -103,7 +135,7 @@ def _whole_path(knowledge: str) -> str:
     return str(path.resolve())
 
 
-def _resume(settings: Settings) -> "int | Painting":
+def take_up(settings: Settings) -> "int | Over":
     """Finishes a run with the options it was started with; a finished one is only shown again."""
     from simulator.commands.publish import publish
     from simulator.commands.shards import without_gate
@@ -121,10 +153,14 @@ def _resume(settings: Settings) -> "int | Painting":
 
 def _planned_run(path: Path) -> Run:
     from simulator.commands.shards import check_is_planned
+    from simulator.harness.naming import NOTE
     from simulator.store import read_run
 
     results = read_run(path)
     check_is_planned(results)
+    if NOTE in results.notes and results.run.status != "finished":
+        msg = f"{results.run.id} is asked by lm_eval: python run.py harness --resume {results.run.id}"
+        raise InputError(msg)
     return results.run
 
 
@@ -142,7 +178,7 @@ def _as_started(run: Run, settings: Settings) -> Settings:
     return from_run({**run.settings, **models, **money, **adapter}, **now)
 
 
-def _go_on(settings: Settings, file: "RunFile") -> "int | Painting":
+def _go_on(settings: Settings, file: "RunFile") -> "int | Over":
     from simulator.commands.check import frozen_answers
     from simulator.endpoints import endpoints
     from simulator.spending import Ledger
@@ -152,6 +188,7 @@ def _go_on(settings: Settings, file: "RunFile") -> "int | Painting":
     ledger = Ledger.of(settings, results)
     with _aside():
         stage = Stage(settings, endpoints(settings), results.personas, ledger)
+        stage.check_prompts(results.run)
         frozen = frozen_answers(settings, stage, results.notes)
     if settings.dry_run:
         return _dry_run(settings, stage, results.conversations, frozen)
@@ -166,10 +203,10 @@ def _go_on(settings: Settings, file: "RunFile") -> "int | Painting":
 def _perform(
     settings: Settings,
     stage: "Stage",
-    plan: tuple[Conversation, ...],
+    plan: Sequence[Conversation],
     open_file: Callable[[], "RunFile"],
     frozen: Sequence["Frozen"],
-) -> "int | Painting":
+) -> "int | Over":
     from simulator.commands.announce import announce
     from simulator.commands.check import announce_check, checking
     from simulator.commands.engine import engine_of
@@ -200,14 +237,22 @@ def _perform(
 
         say_stopped(opened[0].path, "interrupted")
         return INCOMPLETE
-    return partial(_publish, path, settings, stopped)
+    return Over(path, settings, stopped)
 
 
-def _publish(path: Path, settings: Settings, stopped: str | None) -> int:
-    from simulator.commands.publish import publish
-    from simulator.commands.shards import without_gate
+class Over(NamedTuple):
+    """A run that was held: its file, its settings, and why it stopped early; called, it is painted."""
 
-    return publish(path, without_gate(settings), stopped)
+    path: Path
+    settings: Settings
+    stopped: str | None
+
+    def __call__(self) -> int:
+        """Paints the run, and gives the exit code."""
+        from simulator.commands.publish import publish
+        from simulator.commands.shards import without_gate
+
+        return publish(self.path, without_gate(self.settings), self.stopped)
 
 
 def _sitting(settings: Settings) -> "Sit | None":
@@ -232,8 +277,15 @@ def _dry_run(
     return 0
 
 
-def _to_be_held(plan: Sequence[Conversation]) -> list[Conversation]:
+def _to_be_held(plan: Sequence[Conversation]) -> Sequence[Conversation]:
     """The conversations that are new, or were cut off."""
+    from simulator.datasets.spool import RowPlan
+    from simulator.reading import Talks
+
+    if isinstance(plan, RowPlan):  # rows that nobody has asked yet
+        return plan
+    if isinstance(plan, Talks):
+        return plan.unfinished()
     return [talk for talk in plan if talk.ended in (None, Ended.INTERRUPTED, Ended.BUDGET)]
 
 

@@ -73,6 +73,8 @@ def as_json(told: Told) -> dict[str, Any]:
 
 def consistency_line(results: Results, language: Language) -> str | None:
     """One sentence for a report where customers were told different things; None where they were not."""
+    if results.run.asks_once:  # nobody is told anything: rows are asked
+        return None
     found = consistency(results)
     counted = [clash for case in found.cases for clash in case.clashes]
     if not counted:

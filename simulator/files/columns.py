@@ -11,7 +11,8 @@ from pydantic import JsonValue
 _HEADERS = """
 id          id case_id question_id qid no #
 id          番号 質問番号 項番 通番 識別子
-question    question 質問 質問文 質問内容 問い 問い合わせ 問合せ 問い合わせ内容 お問い合わせ お問い合わせ内容
+question    question 質問 質問文 質問内容 問い 問題 問題文 設問
+question    問い合わせ 問合せ 問い合わせ内容 お問い合わせ お問い合わせ内容
 question    発話 user_input query input prompt text
 turns       turns ターン
 history     history chat_history 履歴 会話履歴 対話履歴 これまでの会話
@@ -33,7 +34,7 @@ contexts    contexts context 根拠 根拠文 根拠文書 文脈 コンテキ�
 contexts    retrieved_contexts retrieval_context
 script      script 台本 followups follow_ups 以後の発言 続きの発言
 recorded    recorded recorded_answers 記録回答 記録した回答
-tags        tags tag 分類 タグ カテゴリ カテゴリー 種別 区分 category categories subject topic
+tags        tags tag 分類 タグ カテゴリ カテゴリー 種別 区分 category categories subject topic 科目 教科
 """
 
 
@@ -55,6 +56,7 @@ EXTRAS = frozenset(
     {
         "dataset", "group", "meta", "metadata", "scale", "labels", "published_scores", "annotators",
         "distractor_passage_ids", "context_ids", "movie_title", "passage_prefix", "level", "sentences",
+        "values",
     }
 )  # fmt: skip
 
@@ -91,12 +93,19 @@ def one_per_line(header: str) -> bool:
 def columns_by_field(values: Mapping[str, JsonValue]) -> dict[str, str]:
     """For each field the column of this row that fills it: the first of its aliases that is not empty."""
     found: dict[str, str] = {}
-    for header in sorted(filter(field_of, values), key=lambda header: _RANKS[normalised(header)]):
+    for header, field in _fields_in(tuple(values)):
         if not is_empty(values[header]):
-            found.setdefault(field_of(header) or "", header)
+            found.setdefault(field, header)
     if not has_question(found.values()):
         found.pop("question", None)
     return found
+
+
+@lru_cache(maxsize=64)
+def _fields_in(headers: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """The headers that mean a field, each with it; of several for one field, the one that counts first."""
+    known = [(header, field_of(header) or "") for header in headers if field_of(header)]
+    return tuple(sorted(known, key=lambda each: _RANKS[normalised(each[0])]))
 
 
 def is_empty(value: JsonValue) -> bool:

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 from unicodedata import east_asian_width, normalize
 
+from simulator.encodable import encodable
 from simulator.errors import CaseFileError
 from simulator.files.chunks import Document, document
 from simulator.files.extras import needed, readable
 from simulator.files.text import language_of, read_bytes
-from simulator.types import encodable
 
 # Some PDF writers store 用 as the radical ⽤ that looks the same; ligatures likewise stand for letters.
 _LOOKALIKES = re.compile("[\u2e9f\u2ef3\u2f00-\u2fd5\ufb00-\ufb06]")

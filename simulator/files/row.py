@@ -1,8 +1,9 @@
 """One row of a data file, and errors that name the row."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from pydantic import JsonValue
 
@@ -30,11 +31,28 @@ class Row(NamedTuple):
         return f"line {self.line}" if self.sheet is None else f"row {self.line}"
 
 
-def fault(path: Path, row: Row | int, what: str) -> CaseFileError:
+class RowFault(CaseFileError):
+    """What is wrong with one row: a reader that is told to go on leaves out that row only."""
+
+    def __init__(self, file: str, row: Row, what: str) -> None:
+        super().__init__(f"{file}, {row.place}: {what}")
+        self.file, self.row, self.what = file, row, what
+
+
+# Who is told of a faulty row before the next one is read; by default it stops the reading.
+Wrong = Callable[[RowFault], None]
+
+
+def stop(found: RowFault) -> NoReturn:
+    """The first faulty row is the last."""
+    raise found
+
+
+def fault(path: Path, row: Row | int, what: str) -> RowFault:
     """The error for something wrong in a row, or on a line, of a file."""
     at = Row(row, {}) if isinstance(row, int) else row
     sheet = printable(f"#{at.sheet}") if at.sheet else ""
-    return CaseFileError(f"{path}{sheet}, {at.place}: {what}")
+    return RowFault(f"{path}{sheet}", at, what)
 
 
 def is_storable(value: JsonValue) -> bool:

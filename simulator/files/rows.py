@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from simulator.errors import CaseFileError
-from simulator.files.json_rows import json_rows
+from simulator.files.json_rows import json_rows, jsonl_rows
 from simulator.files.quoting import printable
-from simulator.files.row import Row
+from simulator.files.row import Row, Wrong, stop
+from simulator.files.streams import lines_of
 from simulator.files.tables import Fits, table_rows
 from simulator.files.text import plain_suffix, read_text
 
@@ -23,10 +24,11 @@ _OLD_WORKBOOK = ".xls"
 _SHEET = re.compile(r"(.+\.xls[xm](?:\.gz)?)#([^/]+)", re.IGNORECASE)
 
 
-def read_rows(path: Path, fits: Fits) -> Iterator[Row]:
+def read_rows(path: Path, fits: Fits, wrong: Wrong = stop) -> Iterator[Row]:
     """The rows of a file; `fits` says whether a header has what is needed.
 
-    That settles the delimiter of a table, and the worksheet and the header row of a workbook.
+    That settles the delimiter of a table, and the worksheet and the header row of a workbook. `wrong` is told
+    of rows that cannot be read; where it does not raise, they are left out.
     """
     file, sheet = split_sheet(path)
     suffix = plain_suffix(file)
@@ -34,15 +36,19 @@ def read_rows(path: Path, fits: Fits) -> Iterator[Row]:
         # Loaded here, like the YAML reader: a command that reads neither starts without them.
         from simulator.files.workbooks import workbook_rows
 
-        return workbook_rows(file, sheet, fits)
+        return workbook_rows(file, sheet, fits, wrong)
     if suffix not in TABLES and suffix not in RECORDS and suffix not in YAML:
         raise _unknown_kind(path, suffix)
+    if suffix in TABLES:
+        return table_rows(path, lines_of(path), TABLES[suffix], fits, wrong)
+    if suffix != ".json" and suffix in RECORDS:
+        return jsonl_rows(path, lines_of(path)(), wrong)
     text = read_text(path)
     if suffix in YAML:
         from simulator.files.yaml_rows import yaml_rows
 
-        return yaml_rows(path, text)
-    return table_rows(path, text, TABLES[suffix], fits) if suffix in TABLES else json_rows(path, text)
+        return yaml_rows(path, text, wrong)
+    return json_rows(path, text, wrong)
 
 
 def split_sheet(path: Path) -> tuple[Path, str]:

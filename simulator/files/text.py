@@ -65,6 +65,11 @@ def read_bytes(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
     return data
 
 
+def is_binary(data: bytes) -> bool:
+    """Whether this is the beginning of an office file, an archive or a PDF."""
+    return data.startswith(tuple(magic for magic, _ in _BINARY))
+
+
 def lines(text: str) -> Iterator[str]:
     r"""The lines of a text, each with its `\n`, without a second copy of the whole."""
     start = 0

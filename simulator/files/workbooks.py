@@ -19,7 +19,7 @@ from simulator.files.columns import field_of
 from simulator.files.extras import readable
 from simulator.files.packages import package
 from simulator.files.quoting import printable, shown
-from simulator.files.row import Row, fault
+from simulator.files.row import Row, Wrong, fault, stop
 from simulator.files.tables import Fits, column_names
 
 # Column names stand below at most this many rows of titles and notes.
@@ -45,12 +45,12 @@ class Worksheet(NamedTuple):
     below: Mapping[tuple[int, int], int] = {}
 
 
-def workbook_rows(path: Path, sheet: str, fits: Fits) -> Iterator[Row]:
+def workbook_rows(path: Path, sheet: str, fits: Fits, wrong: Wrong = stop) -> Iterator[Row]:
     """The rows of the worksheet that is named, or else of the only one whose column names fit."""
     sheets = read_workbook(path, sheet)
     if sheet or len(sheets) == 1:
         at = Path(f"{path}#{sheet}") if sheet else path
-        return worksheet_rows(at, sheets[0], fits, named=False)
+        return worksheet_rows(at, sheets[0], fits, wrong, named=False)
     fitting = [each for each in sheets if column_row(each, fits) is not None]
     if len(fitting) != 1:
         which = "several worksheets have" if fitting else "no worksheet has"
@@ -58,24 +58,31 @@ def workbook_rows(path: Path, sheet: str, fits: Fits) -> Iterator[Row]:
         example = printable((fitting or sheets)[0].name) if sheets else "..."
         msg = f"{path}: {which} the column names that are needed ({names}); name one: {path.name}#{example}"
         raise CaseFileError(msg)
-    return worksheet_rows(path, fitting[0], fits, named=True)
+    return worksheet_rows(path, fitting[0], fits, wrong, named=True)
 
 
-def worksheet_rows(path: Path, sheet: Worksheet, fits: Fits, *, named: bool) -> Iterator[Row]:
+def worksheet_rows(
+    path: Path, sheet: Worksheet, fits: Fits, wrong: Wrong = stop, *, named: bool
+) -> Iterator[Row]:
     """The rows below the column names; `named` puts the worksheet's name into errors."""
     title = sheet.name if named else ""
     if not sheet.lines:
         return
-    found = column_row(sheet, fits)
-    start = _first_wide(sheet.lines) if found is None else found
+    top = column_row(sheet, fits)
+    start = _first_wide(sheet.lines) if top is None else top
     head = sheet.lines[start]
     names = column_names(path, Row(head.number, {}, sheet=title), _in_order(head.texts))
     for line in sheet.lines[start + 1 :]:
         row = Row(line.number, _by_column(names, line), cells=True, sheet=title)
-        for column, what in line.faults.items():
-            if column <= len(names) and field_of(names[column - 1]):
-                raise fault(path, row, f"column {shown(names[column - 1])}: {what}.")
-        yield row
+        problems = (
+            fault(path, row, f"column {shown(names[column - 1])}: {what}.")
+            for column, what in line.faults.items()
+            if column <= len(names) and field_of(names[column - 1])
+        )
+        if (found := next(problems, None)) is None:
+            yield row
+        else:
+            wrong(found)
 
 
 def column_row(sheet: Worksheet, fits: Fits) -> int | None:

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from simulator.errors import CaseFileError
 from simulator.files.quoting import printable, shown
-from simulator.files.row import Row, fault, is_storable
+from simulator.files.row import Row, RowFault, Wrong, fault, is_storable, stop
 
 _TAG = "tag:yaml.org,2002:"
 _PLAIN = frozenset(_TAG + kind for kind in ("str", "null", "bool", "int", "float", "seq", "map", "merge"))
@@ -41,23 +41,30 @@ for _kind, _words, _first in (
     _AsWritten.add_implicit_resolver(_TAG + _kind, re.compile(_words), _first)
 
 
-def yaml_rows(path: Path, text: str) -> Iterator[Row]:
+def yaml_rows(path: Path, text: str, wrong: Wrong = stop) -> Iterator[Row]:
     """The mappings of a list; anything but plain values is refused."""
     root = _composed(path, text)
     document = _Document(path, text)
     for node in document.rows(root):
-        line = node.start_mark.line + 1
         try:
-            value = document.value(node)
-        except RecursionError:
-            what = "an alias (*name) inside what it stands for; write the values out."
-            raise fault(path, line, what) from None
-        if not isinstance(value, dict):
-            raise fault(path, line, f"{shown(value)} is no row; {_LIST}.")
-        if not is_storable(value):
-            what = "a text holds \\0 or half of a \\u pair, which cannot be stored; remove it."
-            raise fault(path, line, what)
-        yield Row(line, value)
+            yield _row(path, document, node)
+        except RowFault as found:
+            wrong(found)
+
+
+def _row(path: Path, document: "_Document", node: yaml.Node) -> Row:
+    line = node.start_mark.line + 1
+    try:
+        value = document.value(node)
+    except RecursionError:
+        what = "an alias (*name) inside what it stands for; write the values out."
+        raise fault(path, line, what) from None
+    if not isinstance(value, dict):
+        raise fault(path, line, f"{shown(value)} is no row; {_LIST}.")
+    if not is_storable(value):
+        what = "a text holds \\0 or half of a \\u pair, which cannot be stored; remove it."
+        raise fault(path, line, what)
+    return Row(line, value)
 
 
 def _composed(path: Path, text: str) -> yaml.Node | None:

@@ -13,6 +13,7 @@ from simulator.fixes.fix import Example, Fix, Improvements
 from simulator.fixes.gains import Gains
 from simulator.fixes.places import Blamed, Group, groups
 from simulator.fixes.wording import title, what, where
+from simulator.overview import english_share
 from simulator.types import Language, Passage, Results
 
 EXAMPLES = 3
@@ -156,5 +157,4 @@ def _distinct(names: Iterable[str]) -> tuple[str, ...]:
 
 def _language(results: Results) -> Language:
     """The language that most conversations are in; Japanese on a tie."""
-    english = sum(talk.case.language == "en" for talk in results.conversations)
-    return "en" if english > len(results.conversations) / 2 else "ja"
+    return "en" if english_share(results) > 0.5 else "ja"

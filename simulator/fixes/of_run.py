@@ -5,6 +5,7 @@ from simulator.blame.attribute import blames
 from simulator.blame.of_run import articles_of, found_before
 from simulator.fixes.fix import Improvements
 from simulator.fixes.improve import improvements
+from simulator.overview import retrieves
 from simulator.settings import Settings
 from simulator.types import Language, Results
 
@@ -16,6 +17,8 @@ def improvements_of_run(
 
     Raises InputError when the knowledge that `--knowledge` names cannot be read.
     """
+    if summary.rows and not retrieves(results):
+        return _none(summary, language or "ja")
     articles = (articles_of(settings) or ()) if summary.reddest else ()
     found = blames(results, summary, articles=articles or None, found=found_before(results))
     return improvements(results, summary, found, articles=articles, language=language)
@@ -23,4 +26,11 @@ def improvements_of_run(
 
 def improvements_of(results: Results, summary: Summary, language: Language | None = None) -> Improvements:
     """From the run alone: what depends on the knowledge base is told as likely."""
+    if summary.rows and not retrieves(results):
+        return _none(summary, language or "ja")
     return improvements(results, summary, blames(results, summary), language=language)
+
+
+# Where nothing was retrieved for any row, there is neither an article nor a search to mend.
+def _none(summary: Summary, language: Language) -> Improvements:
+    return Improvements(language=language, score=summary.score, goal=1.0)

@@ -99,7 +99,7 @@ def _missing(parts: Sequence[Part]) -> tuple[str, ...]:
     return tuple(Shard(index, count).text for index in range(1, count + 1) if index not in there)
 
 
-def _whole_plan(part: Part) -> tuple[Conversation, ...] | None:
+def _whole_plan(part: Part) -> Sequence[Conversation] | None:
     """The plan that the parts were cut from, where the questions can still be read and are the same."""
     try:
         plan, _ = read_plan(part.settings.model_copy(update={"shard": None}))

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
+from simulator.encodable import encodable
 from simulator.errors import AccessDenied, ModelFailure
 from simulator.llm import Model
 from simulator.pairwise.kept import Kept
@@ -11,7 +12,7 @@ from simulator.pairwise.pairs import Pair
 from simulator.pairwise.prompt import PairPrompt, Preference
 from simulator.pairwise.words import WORDS
 from simulator.prompts import fingerprint
-from simulator.types import Exhibit, encodable
+from simulator.types import Exhibit
 from simulator.users import stable_int
 
 PairJudging = Callable[[Pair], Awaitable[Outcome]]

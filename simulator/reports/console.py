@@ -20,10 +20,12 @@ from simulator.load.figures import Load, load_of
 from simulator.load.telling import TEXT as LOAD
 from simulator.load.telling import cautions, facts, headline
 from simulator.reports import answerable, customers
-from simulator.reports.console_fixes import Item, all_items, summary_items
+from simulator.reports.console_fixes import Item, all_items, red_rows, summary_items
 from simulator.reports.fix_words import FIXES
 from simulator.reports.gate_table import conditions_table
 from simulator.reports.notes import corrected_line, counts, notes, points, verdict
+from simulator.reports.section import Section
+from simulator.reports.sections import sections
 from simulator.reports.standing import UNKNOWN, Block, Standings, blocks, heading, with_notes
 from simulator.reports.table import Cell, Table, money, personas_table, spent_by
 from simulator.reports.words import Words, plain, words_of
@@ -36,7 +38,7 @@ _LABEL = 10
 _TITLE = 24
 _RED, _GOOD, _SOFT = "bold red", "bold green", "dim"
 
-__all__ = ["paint", "paint_fixes", "plain"]
+__all__ = ["paint", "paint_fixes", "paint_sections", "plain"]
 
 
 def paint(  # noqa: PLR0917 - the five things shown, where, and one more to name
@@ -65,6 +67,13 @@ def paint_fixes(found: Improvements, run: str, words: Words, console: Console, *
     painter.items(all_items(found, words, top))
 
 
+def paint_sections(sections: Iterable[Section], words: Words, console: Console) -> None:
+    """Prints parts of a report, each with its title, its line, its tables and its notes."""
+    painter = _Painter(console, words, UNKNOWN)
+    for section in sections:
+        painter.section(section)
+
+
 class _Painter:
     """Prints lines and grids on a console, in the words of one language."""
 
@@ -81,15 +90,20 @@ class _Painter:
         if conditions := conditions_table(gate, self._words):
             self.title(conditions.title)
             self._grid(conditions)
-        if summary.personas:
+        if summary.personas or summary.rows:
             self._grid(personas_table(summary, self._words.language))
             self._trust(blocks(self._standings, self._words))
         self._facts([*_facts(summary, self._words), *answerable.facts(results, self._words.language)])
+        for section in sections(results, self._words.language):
+            self.section(section)
         if load := load_of(results, summary):
             self._load(load)
         if found.fixes or found.customer:
             self.title(self._words("fix_first"))
             self.items(summary_items(found, results.run.id, self._words))
+        elif summary.rows and summary.reddest:
+            self.title(self._words("reddest_short"))
+            self.items(red_rows(summary, self._words))
         self.title(self._words("next"))
         for step in _next(summary, gate, self._words, page):
             self._item("-", step)
@@ -130,6 +144,17 @@ class _Painter:
         for each in cautions(load, language):
             self._item("!", each)
         self._item("-", LOAD(language, "note"), _SOFT)
+
+    def section(self, section: Section) -> None:
+        """A part that only runs of this kind have."""
+        self.title(section.title)
+        self._line(section.line)
+        for table in section.tables:
+            if table.title:
+                self._line(table.title, "bold")
+            self._grid(table)
+        for note in section.notes:
+            self._item("-", note, _SOFT)
 
     def items(self, items: Iterable[Item]) -> None:
         """Paragraphs, those that stand out and those that stand back as such."""
@@ -244,12 +269,18 @@ def _facts(summary: Summary, words: Words) -> Iterator[tuple[str, str]]:
             if j.failed or j.skipped
         ]
         yield words("total"), f"{total}{'   ' + words('comma').join(graded) if graded else ''}"
+    if not summary.rows:
+        yield from _conversing(summary, words)
+    yield words("bot_failures"), counts(summary.bot_failures, "failure", words) or words("none")
+    yield words("cost_line"), _cost(summary, words)
+
+
+def _conversing(summary: Summary, words: Words) -> Iterator[tuple[str, str]]:
+    """How conversations ended, and how the customers in them were played."""
     yield words("endings"), counts(summary.ended, "ended", words) or words("none")
     played = summary.simulator
     guarded = words("guard_line", n=played.guarded, turns=summary.turns, failed=played.failed)
     yield words("simulator"), "\n".join([guarded, *customers.sentences(played, words.language)])
-    yield words("bot_failures"), counts(summary.bot_failures, "failure", words) or words("none")
-    yield words("cost_line"), _cost(summary, words)
 
 
 def _cost(summary: Summary, words: Words) -> str:

@@ -3,11 +3,13 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from simulator.analysis.figures import Summary
 from simulator.fixes.fix import Fix, Improvements
 from simulator.reports.fix_words import (
     FIXES,
     cause_text,
     counts_text,
+    fixes_words,
     gain_text,
     how_text,
     lead_text,
@@ -44,17 +46,26 @@ def summary_items(found: Improvements, run: str, words: Words) -> Iterator[Item]
     yield Item("  ".join(line), "-", 2, soft=True)
 
 
+def red_rows(summary: Summary, words: Words) -> Iterator[Item]:
+    """The gravest rows of a data set, where there is nothing to mend but the answers themselves."""
+    for place, red in enumerate(summary.reddest[:SHOWN], 1):
+        silent = words("no_answer", kind=words.name("failure", red.failure)) if red.failure else ""
+        yield Item(f"{red.case}: {red.question}", f"{place}.", loud=True)
+        yield Item(f"{words('desk')}: {silent or red.answer}")
+        yield Item(red.reason, soft=True)
+
+
 def all_items(found: Improvements, words: Words, top: int) -> Iterator[Item]:
     """Every fix, at most `top` of them, with its examples; then what the simulated customer spoilt."""
     language = words.language
     if lead := lead_text(found):
         yield Item(lead, indent=0)
-        yield Item(how_text(found), indent=0, soft=True)
+        yield Item(how_text(found, words), indent=0, soft=True)
     for fix in found.fixes[:top]:
         yield Item("")
         yield from _fix(fix, words)
     if not found.fixes:
-        yield Item(FIXES(language, "none_of_the_bot" if found.customer else "none"), indent=0)
+        yield Item(fixes_words(words)("none_of_the_bot" if found.customer else "none"), indent=0)
     if (left := len(found.fixes) - top) > 0:
         yield Item("")
         yield Item(FIXES(language, "more", n=f"{left:,}"), indent=0, soft=True)
@@ -71,7 +82,7 @@ def _fix(fix: Fix, words: Words, *, brief: bool = False) -> Iterator[Item]:
     yield Item(fix.what, f"{fix.rank}." if fix.rank else "-", loud=True)
     brings = (gain_text(fix, language),) if fix.rank else ()
     cause = cause_text(fix.cause, fix.sure, language)
-    yield Item("   ".join([*brings, cause, counts_text(fix, language)]))
+    yield Item("   ".join([*brings, cause, counts_text(fix, words)]))
     first, *others = fix.examples
     yield Item(where_text(first, words), soft=True)
     for name, text in told(first, words, brief=brief):

@@ -3,15 +3,22 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from simulator.analysis.figures import RedTurn
 from simulator.blame.cause import Cause
 from simulator.fixes.fix import Example, Fix, Improvements
 from simulator.fixes.wording import cause_name, certainty
 from simulator.prompts import Texts
 from simulator.reports.notes import points
+from simulator.reports.row_words import Say, saying
 from simulator.reports.words import Words
 from simulator.types import Language
 
 FIXES = Texts(Path(__file__).with_name("fixes.toml"))
+
+
+def fixes_words(words: Words) -> Say:
+    """The words around what to mend."""
+    return saying(FIXES, "fixes", words.language, rows=words.rows)
 
 
 def gain_text(fix: Fix, language: Language) -> str:
@@ -19,10 +26,9 @@ def gain_text(fix: Fix, language: Language) -> str:
     return FIXES(language, "gain", gain=f"{100 * fix.gain:.1f}")
 
 
-def counts_text(fix: Fix, language: Language) -> str:
-    """How many turns, kinds of customer and questions a fix concerns."""
-    return FIXES(
-        language,
+def counts_text(fix: Fix, words: Words) -> str:
+    """How many turns, kinds of customer and questions a fix concerns; or how many rows."""
+    return fixes_words(words)(
         "counts",
         turns=f"{len(fix.turns):,}",
         personas=f"{len(fix.personas):,}",
@@ -42,13 +48,15 @@ def lead_text(found: Improvements) -> str:
     return FIXES(found.language, "lead", score=points(found.score), mended=points(found.mended))
 
 
-def how_text(found: Improvements) -> str:
+def how_text(found: Improvements, words: Words) -> str:
     """How gains are reckoned."""
-    return FIXES(found.language, "how", goal=points(found.goal))
+    return fixes_words(words)("how", goal=points(found.goal))
 
 
-def where_text(each: Example, words: Words) -> str:
-    """Who asked which question, and in which turn it went wrong."""
+def where_text(each: Example | RedTurn, words: Words) -> str:
+    """Who asked which question, and in which turn it went wrong; or which row."""
+    if words.rows:
+        return each.case
     return f"{words.name('persona', each.persona)} · {each.case} · {words('turn_n', n=each.turn)}"
 
 

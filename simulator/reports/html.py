@@ -15,6 +15,7 @@ from simulator.analysis.gate import Gate
 from simulator.changes.compared import Changes
 from simulator.fixes.fix import Improvements
 from simulator.fixes.of_run import improvements_of
+from simulator.overview import picked
 from simulator.reports import (
     answerable,
     customers,
@@ -31,8 +32,9 @@ from simulator.reports.html_choice import LARGEST, chosen
 from simulator.reports.html_heat import heat_map
 from simulator.reports.html_pair import Painted, comparison
 from simulator.reports.html_red import red_questions
-from simulator.reports.html_talks import LONGEST, PAGE, Talk, TalkPainter, anchors_of, why
+from simulator.reports.html_talks import LONGEST, Talk, TalkPainter, anchors_of, page_words, why
 from simulator.reports.notes import corrected_line, notes, points, verdict
+from simulator.reports.sections import sections
 from simulator.reports.standing import UNKNOWN, Standings, blocks, heading, with_notes
 from simulator.reports.words import Words, words_of
 from simulator.types import Language, Results
@@ -95,7 +97,7 @@ def _page(  # noqa: PLR0917 - as `render`
     results, summary, gate = run
     words = words_of(summary, language)
     painter = TalkPainter(results, summary, words, shown)
-    talks = [painter.talk(i, c) for i, c in enumerate(results.conversations, 1) if c.id in shown]
+    talks = [painter.talk(i, c) for i, c in picked(results, shown)]
     style, script = html_page.part("report.css"), html_page.part("report.js")
     return html_page.page().render(
         **_figures(results, summary, gate, words),
@@ -110,14 +112,15 @@ def _page(  # noqa: PLR0917 - as `render`
 
 def _part(results: Results, talks: list[Talk], summary: Summary, words: Words) -> str:
     """What the page says when it does not show every conversation."""
-    held = sum(bool(talk.turns or talk.ended) for talk in results.conversations)
+    held = summary.graded + summary.missing
+    if not summary.rows:
+        held = sum(bool(talk.turns or talk.ended) for talk in results.conversations)
     if len(talks) == held:
         return ""
     red = sum(talk.red for talk in talks)
     key = "part_red" if red < summary.red else "part_others"
-    return PAGE(
-        words.language, key, n=f"{len(talks):,}", all=f"{held:,}", red=f"{red:,}", of=f"{summary.red:,}"
-    )
+    told = {"n": f"{len(talks):,}", "all": f"{held:,}", "red": f"{red:,}", "of": f"{summary.red:,}"}
+    return page_words(words)(key, **told)
 
 
 def side_by_side(  # noqa: PLR0917 - two runs, the language, and what is known of them already
@@ -138,9 +141,10 @@ def _figures(results: Results, summary: Summary, gate: Gate, words: Words) -> di
     questions = red_questions(summary)
     return {
         "words": words,
-        "say": partial(PAGE, language),
+        "say": page_words(words),
         "language": language,
         "mark_text": table.mark_text,
+        "expected_text": table.expected_text,
         "run": results.run,
         "began": f"{local(results.run.created):%Y-%m-%d %H:%M %Z}",
         "summary": summary,
@@ -149,15 +153,16 @@ def _figures(results: Results, summary: Summary, gate: Gate, words: Words) -> di
         "corrected": corrected_line(summary, gate.target, words),
         "verdict": verdict(gate, summary.score, words),
         "conditions": conditions_table(gate, words),
-        "charts": html_course.charts(results, summary, words),
+        "charts": [] if summary.rows else html_course.charts(results, summary, words),
         "size": (html_course.WIDTH, html_course.HEIGHT, html_course.LEFT),
         "questions": questions[:SHOWN_QUESTIONS],
         "questions_open": OPEN_QUESTIONS,
         "questions_left": questions[SHOWN_QUESTIONS:],
         "usage": table.usage_table(summary, language),
         "load": html_load.block(results, summary, words),
-        "played": customers.block(summary.simulator, words),
+        "played": None if summary.rows else customers.block(summary.simulator, words),
         "played_text": partial(customers.TEXT, language),
+        "sections": sections(results, language),
         "answerable": answerable.grids(results, language),
         "answerable_text": partial(answerable.TEXT, language),
         "statistics": html_details.statistics(results, summary, words),

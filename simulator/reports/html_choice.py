@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from simulator.analysis.figures import Summary
+from simulator.reading import Talks
 from simulator.types import Conversation, Results, Score
 
 # A page must stay under this, in bytes.
@@ -19,8 +20,10 @@ def chosen(results: Results, summary: Summary, first: Iterable[str], share: floa
     Those named `first` come before the red ones, these gravest first; the sample is spread evenly over the
     plan. `share` (0..1) shrinks what they may come to, where an estimate was too low.
     """
-    sizes = _sizes(results)
     room = _AIMED_AT * share
+    if isinstance(results.conversations, Talks):
+        return _of_many(results.conversations, summary, first, room)
+    sizes = _sizes(results)
     if sum(sizes.values()) <= room:
         return sizes.keys()
     red = dict.fromkeys((*first, *(each.conversation for each in summary.reddest)))
@@ -31,6 +34,20 @@ def chosen(results: Results, summary: Summary, first: Iterable[str], share: floa
         if room < 0:
             break
         kept.add(key)
+    return kept
+
+
+def _of_many(talks: Talks, summary: Summary, first: Iterable[str], room: float) -> Collection[str]:
+    """The same of more rows than a page can hold, looking at no more of them than it will."""
+    red = dict.fromkeys((*first, *(each.conversation for each in summary.reddest)))
+    keys = [*red, *_spread([key for key in talks.ids if key not in red])]
+    kept, shelf = set(), set[tuple[str, str]]()
+    for talk, by_turn in talks.with_scores(keys):
+        graded = (score for by_judge in by_turn.values() for score in by_judge.values())
+        room -= _spoken(talk, shelf) + sum(map(_graded, graded))
+        if room < 0:
+            break
+        kept.add(talk.id)
     return kept
 
 

@@ -8,9 +8,9 @@ from pydantic import JsonValue
 from simulator.analysis.figures import JudgeSummary, Summary
 from simulator.reports import table
 from simulator.reports.clock import local
-from simulator.reports.html_talks import PAGE
+from simulator.reports.html_talks import PAGE, page_words
 from simulator.reports.words import Words
-from simulator.types import Language, Results
+from simulator.types import Results
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,23 +31,25 @@ def statistics(results: Results, summary: Summary, words: Words) -> Statistics:
     figures = [
         ("score_interval", _interval(summary.interval)),
         ("corrected_interval", _interval(corrected.interval if corrected else None)),
-        ("tokens_per_turn", tokens_per_turn(results, language)),
+        ("tokens_per_turn", tokens_per_turn(results, words)),
     ]
     return Statistics(
         columns=[PAGE(language, key) for key in keys],
         rows=rows,
-        figures=[(PAGE(language, key), value or PAGE(language, "none")) for key, value in figures],
+        figures=[(page_words(words)(key), value or PAGE(language, "none")) for key, value in figures],
     )
 
 
-def tokens_per_turn(results: Results, language: Language) -> str:
+def tokens_per_turn(results: Results, words: Words) -> str:
     """What the judges read per graded turn, in tokens; empty when no model graded."""
     spent = results.spending.get("judge")
+    if spent is None or not spent.tokens_in:
+        return ""
     graded = {(s.conversation, s.turn) for s in results.scores if s.state == "scored" and not s.by_rule}
-    if spent is None or not spent.tokens_in or not graded:
+    if not graded:
         return ""
     told = {"each": f"{spent.tokens_in / len(graded):,.0f}", "tokens": f"{spent.tokens_in:,}"}
-    return PAGE(language, "tokens_of", turns=f"{len(graded):,}", **told)
+    return page_words(words)("tokens_of", turns=f"{len(graded):,}", **told)
 
 
 def facts(results: Results, summary: Summary, words: Words) -> list[tuple[str, list[tuple[str, str]]]]:

@@ -45,7 +45,7 @@ def cards(found: Improvements, anchors: Mapping[tuple[str, int], str], words: Wo
         "more": FIXES(language, "more", n=f"{len(found.fixes) - SHOWN:,}") if made[SHOWN:] else "",
         "left": FIXES(language, "more", n=f"{left:,}") if left else "",
         "lead": lead_text(found),
-        "how": how_text(found) if best else "",
+        "how": how_text(found, words) if best else "",
         "customer": FIXES(language, "customer_line", turns=f"{spoilt:,}") if spoilt else "",
         "title": FIXES(language, "title"),
     }
@@ -62,7 +62,7 @@ def _card(fix: Fix, best: float, anchors: Mapping[tuple[str, int], str], words: 
         first=links[0][0] if links else "",
         cause=cause_name(fix.cause, language),
         sure=certainty(fix.sure, language),
-        counts=counts_text(fix, language),
+        counts=counts_text(fix, words),
         gain=gain_text(fix, language),
         bar=round(_BAR * fix.gain / best, 1) if best else 0.0,
         links=links,
@@ -76,4 +76,5 @@ def _key(each: Example) -> tuple[str, int]:
 
 def _where(each: Example, words: Words) -> str:
     """Who asked what: a link that says where it leads."""
-    return f"{words.name('persona', each.persona)}: {excerpt(each.question, _LINK)}"
+    who = each.case if words.rows else words.name("persona", each.persona)
+    return f"{who}: {excerpt(each.question, _LINK)}"

@@ -8,9 +8,11 @@ from pydantic import JsonValue
 
 from simulator.analysis.figures import RedTurn, Summary
 from simulator.analysis.red import RANK, worst
+from simulator.overview import picked, scores_of
 from simulator.prompts import Texts
 from simulator.reports import table
 from simulator.reports.html_marks import Flaw, Span, flaws, marked
+from simulator.reports.row_words import Say, saying
 from simulator.reports.words import Words, plain
 from simulator.types import Conversation, Language, Passage, Results, Score, Turn
 
@@ -19,6 +21,11 @@ PAGE = Texts(Path(__file__).with_name("page.toml"))
 LONGEST = 6000
 FEELING = "tone"
 _JUDGED_BY = {"groundedness": "groundedness", "correctness": "", "claims": "claims", "facts": "facts"}
+
+
+def page_words(words: Words) -> Say:
+    """The words that only the page shows."""
+    return saying(PAGE, "html", words.language, rows=words.rows)
 
 
 class _Everything(Container[str]):
@@ -77,6 +84,7 @@ class TurnView:
     skipped: str
     incorrect: str
     passages: list[tuple[str, str, str]]
+    steps: list[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +116,8 @@ class TalkPainter:
         self._greeting = results.run.settings.get("greeting")
         self._red = {(red.conversation, red.turn): red for red in summary.reddest}
         self._scores: dict[tuple[str, int], dict[str, Score]] = {}
-        for score in results.scores:
-            if score.conversation in shown:
-                self._scores.setdefault((score.conversation, score.turn), {})[score.judge] = score
+        for score in scores_of(results, shown):
+            self._scores.setdefault((score.conversation, score.turn), {})[score.judge] = score
         self.judges = beside_their_own(summary.judges)
 
     def talk(self, number: int, c: Conversation) -> Talk:
@@ -168,6 +175,7 @@ class TalkPainter:
             skipped=words("comma").join(words.name("judge", s.judge) for s in graded if s.state == "skipped"),
             incorrect=_incorrect(scores.get("turn"), red),
             passages=[self._passage(passage) for passage in turn.answer.passages],
+            steps=[(step.link, _cut(step.text, words)) for step in turn.answer.steps],
         )
 
     def _note(self, flaw: Flaw, said: list[Span], turn: Turn) -> Note:
@@ -209,8 +217,7 @@ def anchors_of(results: Results, shown: Container[str] = EVERYTHING) -> dict[tup
     """Where the page of a run has each turn that it shows."""
     return {
         (talk.id, turn.index): _turn_anchor(_anchor(number), turn.index)
-        for number, talk in enumerate(results.conversations, 1)
-        if talk.id in shown
+        for number, talk in picked(results, shown)
         for turn in talk.turns
     }
 

@@ -54,17 +54,20 @@ def layouts() -> Mapping[str, Layout]:
     """The layout of every worksheet, in the order of their tabs, from those of a run without a word in it."""
     known: dict[str, Layout] = {}
     for language in LANGUAGES:
-        for sheet in _empty(language):
-            _add(known.setdefault(sheet.name, Layout()), sheet)
-        spoken = {folded(SheetWords(language)("column", key, n="")): key for key in _SPOKEN}
-        known["conversations"].columns |= spoken
+        for rows in (False, True):
+            for sheet in _empty(language, rows):
+                _add(known.setdefault(sheet.name, Layout()), sheet)
+            words = SheetWords(language, rows=rows)
+            spoken = {folded(words("column", key, n="")): key for key in _SPOKEN}
+            known["conversations"].columns |= spoken
     return known
 
 
 def language_of(sheets: Iterable[Worksheet]) -> Language:
     """The language that worksheets are titled in."""
     titles = {(sheet.name, sheet.title) for sheet in sheets}
-    return next((each for each in LANGUAGES if titles & {(s.name, s.title) for s in _empty(each)}), "ja")
+    known = ((each, sheet) for each in LANGUAGES for rows in (False, True) for sheet in _empty(each, rows))
+    return next((each for each, sheet in known if (sheet.name, sheet.title) in titles), "ja")
 
 
 def _add(layout: Layout, sheet: Worksheet) -> None:
@@ -80,9 +83,10 @@ def _add(layout: Layout, sheet: Worksheet) -> None:
             offered |= {folded(choice.title): choice.id, folded(choice.id): choice.id}
 
 
-@lru_cache(maxsize=2)
-def _empty(language: Language) -> tuple[Worksheet, ...]:
-    run = Run(id="", created=datetime(2020, 1, 1, tzinfo=UTC), settings={})
+@lru_cache(maxsize=4)
+def _empty(language: Language, rows: bool) -> tuple[Worksheet, ...]:
+    settings = {"protocol": "single_turn"} if rows else {}
+    run = Run(id="", created=datetime(2020, 1, 1, tzinfo=UTC), settings=settings)
     results = Results(run=run, planned=0)
     summary = summarise(results, rules=RedRules(), judges=("turn",), seed=0)
     return worksheets(Told(results, summary, decide(summary, None, 0.0), language))

@@ -4,14 +4,17 @@ from simulator.analysis.figures import RedTurn
 from simulator.load.figures import load_of
 from simulator.load.telling import facts, headline
 from simulator.reports import table
+from simulator.reports.fix_words import where_text
 from simulator.reports.gate_table import conditions_table
 from simulator.reports.markdown_fixes import fixes_section
 from simulator.reports.markdown_text import escaped
 from simulator.reports.notes import notes, points, verdict
+from simulator.reports.section import Section
+from simulator.reports.sections import sections
 from simulator.reports.table import Cell, Table, mark_text
 from simulator.reports.told import Told
 
-__all__ = ["escaped", "markdown"]
+__all__ = ["escaped", "markdown", "section_text"]
 
 # Red turns that are quoted; the rest is in the report.
 SHOWN = 10
@@ -28,6 +31,7 @@ def markdown(told: Told) -> str:
     parts += [_table(table.personas_table(summary, told.language))]
     told_notes = [f"- {escaped(note.text)}" for note in notes(summary, told.gate, words)]
     parts += ["\n".join(told_notes)] if told_notes else []
+    parts += map(section_text, sections(told.results, told.language))
     if load := load_of(told.results, summary):
         figures = [f"- {escaped(name)}: {escaped(value)}" for _, name, value in facts(load, words)]
         parts.append("\n".join([f"### {escaped(headline(load, told.language))}", "", *figures]))
@@ -43,11 +47,20 @@ def markdown(told: Told) -> str:
 
 def _red(turn: RedTurn, told: Told) -> str:
     words = told.names
-    who = escaped(f"{words.name('persona', turn.persona)} · {turn.case} · {words('turn_n', n=turn.turn)}")
+    who = escaped(where_text(turn, words))
     customer = f"  - {told.words('text', 'customer')}: {escaped(turn.question)}"
     desk = f"  - {told.words('text', 'desk')}: {escaped(turn.answer)}"
     marks = escaped(mark_text(turn, words))
     return f"- **{marks}** {who}\n{customer}\n{desk}\n  - → {escaped(turn.reason)}"
+
+
+def section_text(section: Section) -> str:
+    """A part of a report: title, line, tables, notes."""
+    notes = [f"- {escaped(note)}" for note in section.notes]
+    told = [f"### {escaped(section.title)}", escaped(section.line)]
+    for shown in section.tables:
+        told += [f"**{escaped(shown.title)}**", _table(shown)] if shown.title else [_table(shown)]
+    return "\n\n".join([*told, *(["\n".join(notes)] if notes else [])])
 
 
 def _table(shown: Table) -> str:

@@ -7,6 +7,7 @@ from simulator.reports.fix_words import (
     FIXES,
     cause_text,
     counts_text,
+    fixes_words,
     gain_text,
     how_text,
     lead_text,
@@ -37,19 +38,19 @@ def fixes_markdown(found: Improvements, run: str, words: Words, top: int | None 
     parts += [escaped(lead_text(found))] if lead_text(found) else []
     shown = found.fixes[:top]
     parts += [_whole(fix, words) for fix in shown]
-    parts += [] if shown else [escaped(FIXES(language, "none_of_the_bot" if found.customer else "none"))]
+    parts += [] if shown else [escaped(fixes_words(words)("none_of_the_bot" if found.customer else "none"))]
     if left := len(found.fixes) - len(shown):
         parts.append(escaped(FIXES(language, "more", n=f"{left:,}")))
     if found.customer:
         parts.append(f"### {escaped(FIXES(language, 'customer_title'))}")
         parts += [_whole(fix, words) for fix in found.customer]
-    parts += [f"_{escaped(how_text(found))}_"] if lead_text(found) else []
+    parts += [f"_{escaped(how_text(found, words))}_"] if lead_text(found) else []
     return "\n\n".join(parts) + "\n"
 
 
 def _line(fix: Fix, words: Words) -> str:
     """One fix: what it brings, what to do, why."""
-    known = f"{cause_text(fix.cause, fix.sure, words.language)} · {counts_text(fix, words.language)}"
+    known = f"{cause_text(fix.cause, fix.sure, words.language)} · {counts_text(fix, words)}"
     return f"{fix.rank}. **{escaped(gain_text(fix, words.language))}** {escaped(fix.what)} ({escaped(known)})"
 
 

@@ -151,11 +151,11 @@ def _judge(name: str, judge: JudgeSummary, words: Words) -> list[Note]:
 
 
 def _skipped(summary: Summary, words: Words) -> list[Note]:
-    """Judges that had nothing to grade against on some turns."""
+    """Judges that had nothing to grade against on some turns; outputs, which not all answers have, aside."""
     names = [
         f"{words.name('judge', name)} ({judge.n:,}/{judge.planned:,})"
         for name, judge in summary.judges.items()
-        if judge.skipped
+        if judge.skipped and "." not in name
     ]
     return [Note(text=words("note.skipped", judges=words("comma").join(names)))] if names else []
 

@@ -15,6 +15,7 @@ from simulator.reports.clock import JST
 from simulator.reports.gate_words import condition_text, decision_text, range_text, rests_on, value_text
 from simulator.reports.notes import goal, points
 from simulator.reports.notes import verdict as in_words
+from simulator.reports.sections import sections
 from simulator.reports.sheet_words import text_cell
 from simulator.reports.told import Told
 from simulator.reports.words import plain
@@ -133,7 +134,7 @@ def _how_it_went(told: Told) -> Iterator[Row]:
     if replay := replay_note(told.results.run, told.language):
         origin = SheetCell(text=plain(replay_of(told.results.run) or ""))
         yield _row("replay_of", TEXTS(told.language, "note_replay"), origin, replay)
-    for how, count in summary.ended.items():
+    for how, count in () if summary.rows else summary.ended.items():
         title = words("item", "ended", how=told.names.name("ended", how))
         yield _row(f"ended.{how}", title, SheetCell(text=str(count), number=count), "")
     for name, judge in summary.judges.items():
@@ -145,8 +146,9 @@ def _how_it_went(told: Told) -> Iterator[Row]:
     of_turns = words("text", "of_turns", n=silent, turns=summary.turns)
     value = SheetCell(text=str(silent), number=silent, mark=mark)
     yield _row("no_answer", words("item", "no_answer"), value, of_turns)
-    yield from _customers(told)
+    yield from () if summary.rows else _customers(told)
     yield from _answerable(told)
+    yield from _sections(told)
     yield from _load(told)
     yield _row("seconds", words("item", "seconds"), SheetCell(text=_time(summary.seconds, told)), "")
     yield _row("cost", words("item", "cost"), SheetCell(text=_cost(summary, told)), "")
@@ -177,6 +179,22 @@ def _answerable(told: Told) -> Iterator[Row]:
             percent = None if row.rate is None else round(100 * row.rate, 1)
             value = SheetCell(text="–" if percent is None else f"{percent:g}", number=percent)
             yield _row(f"answered.{row.key}", f"{grid.title}：{row.title} (%)", value, rests)
+
+
+def _sections(told: Told) -> Iterator[Row]:
+    """What only runs of this kind have: each row of a table with its figure, the others beside it."""
+    for section in sections(told.results, told.language):
+        yield _row(section.key, section.title, SheetCell(text=""), section.line)
+        for table in section.tables:
+            title = "：".join(filter(None, (section.title, table.title)))
+            for row in table.rows:
+                name, figure = row[0], row[table.counts]
+                beside = [f"{c} {o.text}" for c, o in zip(table.columns, row, strict=True)]
+                others = [text for at, text in enumerate(beside) if at not in (0, table.counts)]
+                rests = " / ".join([*filter(None, [figure.note]), *others])
+                value = SheetCell(text=figure.text, number=figure.number, mark="red" if figure.red else "")
+                key = f"{section.key}.{table.name}.{name.text}"
+                yield _row(key, f"{title}：{name.text} ({table.columns[table.counts]})", value, rests)
 
 
 def _customers(told: Told) -> Iterator[Row]:

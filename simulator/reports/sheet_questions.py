@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from simulator.reading import Talks
 from simulator.reports.sheet_words import SheetWords, text_cell
 from simulator.reports.told import Told
 from simulator.reports.worksheet import Row, SheetCell, Worksheet
@@ -16,7 +17,9 @@ SPEAKERS: dict[Language, dict[str, str]] = {
 
 def questions_sheet(told: Told, proposed: tuple[Case, ...] = ()) -> Worksheet:
     """The questions of this run, in use and approved; `proposed` ones wait for approval below them."""
-    asked = {talk.case.id: talk.case for talk in told.results.conversations}
+    talks = told.results.conversations
+    kept = () if isinstance(talks, Talks) else talks  # a large data set stays in its own file
+    asked = {talk.case.id: talk.case for talk in kept}
     rows = [question_row(case, told.words, approved=True) for case in asked.values()]
     rows += [question_row(case, told.words, approved=False) for case in proposed if case.id not in asked]
     return _sheet(rows, told.words)

@@ -1,15 +1,18 @@
 """The worksheets that hold turns: conversations in full, turns to review, turns to grade blind."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from simulator.analysis.blind import blind_sample
 from simulator.analysis.red import RANK, worst
+from simulator.analysis.spoken import QUOTED
 from simulator.analysis.summary import turn_failure
+from simulator.overview import picked
+from simulator.reading import Talks
 from simulator.reports.clock import JST
 from simulator.reports.fix_words import cause_text
 from simulator.reports.sheet_words import text_cell
-from simulator.reports.table import answer_text, grade_text, mark_text
+from simulator.reports.table import answer_text, expected_text, grade_text, mark_text
 from simulator.reports.told import Told
 from simulator.reports.words import plain
 from simulator.reports.worksheet import Column, Made, Mark, Row, SheetCell, Worksheet
@@ -24,7 +27,8 @@ NOTED_TURNS = 5_000
 
 def conversations_sheet(told: Told) -> Worksheet:
     """One row per conversation: config, then what was said and graded, turn by turn."""
-    words, longest = told.words, max((len(c.turns) for c in told.results.conversations), default=0)
+    words, talks = told.words, _begun(told)
+    longest = 1 if isinstance(talks, Talks) else max((len(talk.turns) for talk in talks), default=0)
     spoken = [
         Column(key=f"{kind}{n}", title=words("column", kind, n=n), width=34, wrap=True)
         for n in range(1, longest + 1)
@@ -33,9 +37,9 @@ def conversations_sheet(told: Told) -> Worksheet:
     columns = (
         words.column("key", width=8),
         words.column("config", kind="json", width=24, wrap=True),
+        *(() if not told.summary.rows else (words.column("reference", width=34, wrap=True),)),
         *spoken,
     )
-    talks = [talk for talk in told.results.conversations if talk.turns]
     return Worksheet(
         name="conversations",
         title=words("sheet", "conversations"),
@@ -46,8 +50,16 @@ def conversations_sheet(told: Told) -> Worksheet:
     )
 
 
+def _begun(told: Told) -> Sequence[Conversation]:
+    """The conversations with a turn; those of a large data set are read one by one."""
+    talks = told.results.conversations
+    return talks.begun() if isinstance(talks, Talks) else [talk for talk in talks if talk.turns]
+
+
 def _conversation(talk: Conversation, told: Told) -> Row:
     cells = {"config": SheetCell(text=config(talk, told))}
+    if told.summary.rows:
+        cells["reference"] = text_cell(expected_text(talk.case))
     for turn in talk.turns:
         red = told.red.get((talk.id, turn.index))
         verdict = told.scores.get((talk.id, turn.index), {}).get(told.summary.primary)
@@ -69,6 +81,8 @@ def config(talk: Conversation, told: Told) -> str:
         "run": told.results.run.id,
         "ended": talk.ended.value if talk.ended else None,
     }
+    if told.summary.rows:
+        about = {key: about[key] for key in ("date", "case", "run")}
     return plain(json.dumps(about, ensure_ascii=False))
 
 
@@ -93,12 +107,15 @@ def _check(verdict: Score | None, told: Told) -> SheetCell:
 
 
 def review_sheet(told: Told) -> Worksheet:
-    """One row per turn, reddest first, with the columns in which the team answers."""
+    """One row per turn, reddest first, with the columns in which the team answers.
+
+    Of a large data set only the gravest red rows are there.
+    """
     words = told.words
     columns = (
         words.column("key", width=8),
         words.column("severity", width=10),
-        words.column("persona", width=14),
+        *(() if told.summary.rows else (words.column("persona", width=14),)),
         words.column("question", width=34, wrap=True),
         words.column("answer", width=44, wrap=True),
         words.column("reason", width=40, wrap=True),
@@ -127,7 +144,10 @@ def review_sheet(told: Told) -> Worksheet:
 
 
 def _turns(told: Told) -> Iterator[tuple[Conversation, Turn]]:
-    for talk in told.results.conversations:
+    talks: Iterable[Conversation] = told.results.conversations
+    if isinstance(talks, Talks):  # nobody looks through more of them than these
+        talks = talks.some([red.conversation for red in told.summary.reddest[:QUOTED]])
+    for talk in talks:
         for turn in talk.turns:
             yield talk, turn
 
@@ -148,7 +168,7 @@ def _review(talk: Conversation, turn: Turn, told: Told) -> Row:
     note = plain(reason) if told.summary.turns <= NOTED_TURNS else ""
     cells = {
         "severity": SheetCell(text=told.words("severity", worst(red.marks)) if red else ""),
-        "persona": text_cell(told.names.name("persona", talk.persona)),
+        **({} if told.summary.rows else {"persona": text_cell(told.names.name("persona", talk.persona))}),
         "question": text_cell(turn.user),
         "answer": SheetCell(text=answer, mark=mark, note=note),
         "reason": text_cell(reason),
@@ -209,8 +229,9 @@ def blind_sheet(told: Told) -> Worksheet:
         words.team("grade_2", "grade", width=14, help=scale),
         words.team("comment_2", width=28, wrap=True),
     )
-    turns = {(talk.id, turn.index): (talk, turn) for talk, turn in _turns(told)}
     sample = blind_sample(told.results, told.summary)
+    drawn_from = picked(told.results, {drawn.conversation for drawn in sample})
+    turns = {(talk.id, turn.index): (talk, turn) for _, talk in drawn_from for turn in talk.turns}
     return Worksheet(
         name="blind",
         title=words("sheet", "blind"),

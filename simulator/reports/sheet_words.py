@@ -5,6 +5,7 @@ from functools import lru_cache
 from pathlib import Path
 from string import Template
 
+from simulator.reports.row_words import instead
 from simulator.reports.words import plain
 from simulator.reports.worksheet import Choice, Column, Mark, SheetCell
 from simulator.types import Language
@@ -15,13 +16,14 @@ FILE = Path(__file__).with_name("worksheets.toml")
 class SheetWords:
     """The words of one language: `words("column", "question")`."""
 
-    def __init__(self, language: Language) -> None:
-        self.language = language
+    def __init__(self, language: Language, *, rows: bool = False) -> None:
+        self.language, self.rows = language, rows
 
     def __call__(self, table: str, key: str, /, **values: object) -> str:
         """The text of a key, with its variables filled; an unknown key is a bug and raises."""
         shown = {name: f"{v:,}" if isinstance(v, int) else str(v) for name, v in values.items()}
-        return Template(_tables()[table][key][self.language]).substitute(shown)
+        own = instead(table, self.language).get(key) if self.rows else None
+        return Template(own or _tables()[table][key][self.language]).substitute(shown)
 
     def choices(self, table: str) -> tuple[Choice, ...]:
         """A dropdown: every id of the table with its title."""

@@ -6,11 +6,13 @@ from simulator.analysis.figures import Mean, PersonaSummary, RedTurn, Summary
 from simulator.analysis.red import KINDS
 from simulator.reports.notes import points
 from simulator.reports.words import Words, plain, words_of
-from simulator.types import Conversation, Language, RedRules, Results, Score, Spending, Turn, Value
+from simulator.types import Case, Conversation, Language, RedRules, Results, Score, Spending, Turn, Value
 
 
 class Cell(Value):
     """What one cell shows; `number` is the exact figure (a score is 0..1), `note` explains it.
+
+    `shade` is how good that is (0..1), for views that paint squares.
 
     `red` cells are painted FADBDA; their text or note says why, for those who see no colour.
     """
@@ -19,22 +21,28 @@ class Cell(Value):
     number: float | None = None
     red: bool = False
     note: str = ""
+    shade: float | None = None
 
 
 class Table(Value):
-    """A named sheet: `name` is its stable id, `title` and `columns` are in the reader's language."""
+    """A named sheet: `name` is its stable id, `title` and `columns` are in the reader's language.
+
+    The first column names the row, and `counts` is the place of the figure that counts, where one stands out.
+    """
 
     name: str
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
+    counts: int = 1
 
 
 def conversations_table(results: Results, summary: Summary, language: Language) -> Table:
     """One row per conversation: how it went, then what was said and graded, turn by turn."""
     words = words_of(summary, language)
     longest = max((len(c.turns) for c in results.conversations), default=0)
-    head = ("conversation", "persona", "case", "score", "red", "ended_how")
+    who = () if summary.rows else ("persona",)
+    head = ("conversation", *who, "case", "score", "red", *(() if summary.rows else ("ended_how",)))
     spoken = [words(key, n=n) for n in range(1, longest + 1) for key in ("user_n", "assistant_n", "check_n")]
     verdicts = {(s.conversation, s.turn): s for s in results.scores if s.judge == summary.primary}
     red = {(r.conversation, r.turn): r for r in summary.reddest}
@@ -102,6 +110,11 @@ def answer_text(turn: Turn, failure: str | None, words: Words) -> str:
     return plain(turn.answer.text) if turn.answer.text.strip() else silent
 
 
+def expected_text(case: Case) -> str:
+    """What a right answer to a row would be: its label, or its references; empty where it has neither."""
+    return plain(case.label or " | ".join(case.references_at(1)))
+
+
 def count(n: int) -> Cell:
     """A number of things."""
     return Cell(text=f"{n:,}", number=n)
@@ -135,13 +148,15 @@ def _outline(
     """The first columns of a conversation's row."""
     mean = summary.conversation_scores.get(c.id)
     marked = sum((c.id, turn.index) in red for turn in c.turns)
+    who = () if summary.rows else (Cell(text=words.name("persona", c.persona)),)
+    end = () if summary.rows else (Cell(text=ending(c, words), note=plain(c.reason)),)
     return (
         Cell(text=plain(c.id)),
-        Cell(text=words.name("persona", c.persona)),
+        *who,
         Cell(text=plain(c.case.id), note=plain(c.case.goal or "")),
         Cell(text=points(mean), number=mean),
         count(marked),
-        Cell(text=ending(c, words), note=plain(c.reason)),
+        *end,
     )
 
 
@@ -191,7 +206,8 @@ def _persona_row(row: PersonaSummary, rules: RedRules, words: Words) -> tuple[Ce
 
 def _everyone(summary: Summary, words: Words) -> tuple[Cell, ...]:
     """The row of all personas together."""
-    score = Mean(mean=summary.score, n=summary.graded, planned=sum(p.conversations for p in summary.personas))
+    held = sum(p.conversations for p in summary.personas) or summary.turns
+    score = Mean(mean=summary.score, n=summary.graded, planned=held)
     judges = [(name, Mean(mean=j.mean, n=j.n, planned=j.planned)) for name, j in summary.judges.items()]
     return (
         Cell(text=words("everyone"), number=score.planned),

@@ -1,6 +1,6 @@
 """What the worksheets of a run are made from, looked up once for all of them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -9,10 +9,34 @@ from simulator.analysis.gate import Gate
 from simulator.blame.cause import Blame
 from simulator.fixes.fix import Improvements
 from simulator.fixes.of_run import improvements_of
+from simulator.reading import Talks
 from simulator.reports.sheet_words import SheetWords
 from simulator.reports.words import Words, words_of
 from simulator.settings import CheckFormat
 from simulator.types import Language, Results, Score
+
+
+class StoredScores(Mapping[tuple[str, int], Mapping[str, Score]]):
+    """The scores of each turn of a large data set; only those of one conversation are held."""
+
+    def __init__(self, talks: Talks) -> None:
+        """Knows where they are."""
+        self._talks, self._last, self._found = talks, "", dict[int, dict[str, Score]]()
+
+    def __getitem__(self, key: tuple[str, int]) -> Mapping[str, Score]:
+        """Those of a turn, by judge."""
+        talk, turn = key
+        if talk != self._last:
+            self._last, ((_, self._found),) = talk, self._talks.with_scores([talk])
+        return self._found[turn]
+
+    def __iter__(self) -> Iterator[tuple[str, int]]:
+        """The turns that have scores."""
+        return ((talk.id, turn) for talk, by_turn in self._talks.with_scores() for turn in by_turn)
+
+    def __len__(self) -> int:
+        """How many turns have scores."""
+        return sum(1 for _ in self)
 
 
 @dataclass(frozen=True)
@@ -33,7 +57,7 @@ class Told:
     @cached_property
     def words(self) -> SheetWords:
         """The words of the worksheets."""
-        return SheetWords(self.language)
+        return SheetWords(self.language, rows=self.summary.rows)
 
     @cached_property
     def names(self) -> Words:
@@ -41,8 +65,10 @@ class Told:
         return words_of(self.summary, self.language)
 
     @cached_property
-    def scores(self) -> dict[tuple[str, int], dict[str, Score]]:
-        """The scores of each turn, by judge."""
+    def scores(self) -> Mapping[tuple[str, int], Mapping[str, Score]]:
+        """The scores of each turn, by judge; those of a large data set are read when they are asked for."""
+        if isinstance(self.results.conversations, Talks):
+            return StoredScores(self.results.conversations)
         found: dict[tuple[str, int], dict[str, Score]] = {}
         for score in self.results.scores:
             found.setdefault((score.conversation, score.turn), {})[score.judge] = score

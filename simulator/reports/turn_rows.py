@@ -1,24 +1,25 @@
 """Every turn of a run as one flat row: what files for other programs are made of."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from simulator.analysis.red import worst
 from simulator.analysis.summary import turn_failure
+from simulator.reading import with_scores
 from simulator.reports.told import Told
 from simulator.types import Conversation, Score, Turn
 
 
 def turn_rows(told: Told) -> Iterator[dict[str, Any]]:
     """One mapping per turn, with plain values: texts, numbers, lists and None."""
-    for talk in told.results.conversations:
+    for talk, by_turn in with_scores(told.results):
         for turn in talk.turns:
-            yield _row(talk, turn, told)
+            yield _row(talk, turn, by_turn.get(turn.index, {}), told)
 
 
-def _row(talk: Conversation, turn: Turn, told: Told) -> dict[str, Any]:
+def _row(talk: Conversation, turn: Turn, scores: Mapping[str, Score], told: Told) -> dict[str, Any]:
     red = told.red.get((talk.id, turn.index))
-    scores = told.scores.get((talk.id, turn.index), {})
+    steps = [step.model_dump(mode="json", exclude={"usage"}) for step in turn.answer.steps]
     return {
         "conversation": talk.id,
         "turn": turn.index,
@@ -36,6 +37,7 @@ def _row(talk: Conversation, turn: Turn, told: Told) -> dict[str, Any]:
         "marks": [mark.kind for mark in red.marks] if red else [],
         "reason": _reason(scores.get(told.summary.primary), red.reason if red else ""),
         "scores": {name: _score(scores[name]) for name in told.summary.judges if name in scores},
+        **({"steps": steps} if steps else {}),
     }
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
+from simulator.reports.row_words import instead
 from simulator.types import Language
 
 if TYPE_CHECKING:
@@ -35,12 +36,14 @@ class Words:
     """The words of one language: `words("score")`, `words("of", n="3", all="4")`.
 
     `names` holds titles from the run itself (personas); other ids are looked up in the file, and an
-    id that nobody has named is shown as it is.
+    id that nobody has named is shown as it is. `rows`: the report is on a single-turn data set.
     """
 
-    def __init__(self, language: Language, names: Mapping[str, str] | None = None) -> None:
-        self.language = language
-        self._texts = _texts(language)
+    def __init__(
+        self, language: Language, names: Mapping[str, str] | None = None, *, rows: bool = False
+    ) -> None:
+        self.language, self.rows = language, rows
+        self._texts = _texts(language, rows)
         self._names = names or {}
 
     def __call__(self, key: str, /, **values: object) -> str:
@@ -53,20 +56,26 @@ class Words:
         bare, beside, model = name.partition("@")
         if beside and group == "judge":
             return f"{self.name(group, bare)} ({plain(model)})"
+        output, dot, judge = name.rpartition(".")
+        if dot and output and group == "judge":  # of one output of an answer
+            return f"{plain(output)}: {self.name(group, judge)}"
         known = f"{group}.{name}"
         return plain(self._names.get(known) or self._texts.get(known) or name)
 
 
 def words_of(summary: "Summary", language: Language) -> Words:
     """The words of a language, with the run's own names of its personas."""
-    return Words(language, {f"persona.{p.persona}": p.names.get(language, "") for p in summary.personas})
+    names = {f"persona.{p.persona}": p.names.get(language, "") for p in summary.personas}
+    return Words(language, names, rows=summary.rows)
 
 
-@lru_cache(maxsize=2)
-def _texts(language: Language) -> dict[str, str]:
-    """All texts of a language; those of a table are filed under `table.key`."""
+@lru_cache(maxsize=4)
+def _texts(language: Language, rows: bool) -> dict[str, str]:
+    """All texts of a language; those of a table are filed under `table.key`. Of rows, their own where any."""
     texts: dict[str, str] = {}
     for table, entries in tomllib.loads(FILE.read_text(encoding="utf-8")).items():
         prefix = "" if table == "page" else f"{table}."
         texts |= {f"{prefix}{key}": pair[language] for key, pair in entries.items()}
+        if rows:
+            texts |= {f"{prefix}{key}": text for key, text in instead(table, language).items()}
     return texts

@@ -46,11 +46,19 @@ class _Place(NamedTuple):
     column: int
 
 
-def paint(worksheets: Sequence[Worksheet], path: Path, properties: Mapping[str, str]) -> None:
-    """Writes the workbook; `properties` are kept in it for the program itself."""
+def paint(
+    worksheets: Sequence[Worksheet],
+    path: Path,
+    properties: Mapping[str, str],
+    language: Language | None = None,
+) -> None:
+    """Writes the workbook; `properties` are kept in it for the program itself.
+
+    `language` is that of its texts; without it, that of the worksheets' titles.
+    """
     # Beside the workbook: what a killed process leaves of it goes with the rest.
     with TemporaryDirectory(prefix=f"{path.name}-", dir=path.parent) as folder:
-        book = _Book(path, folder, language_of(worksheets))
+        book = _Book(path, folder, language or language_of(worksheets))
         try:
             for worksheet in worksheets:
                 book.add(worksheet)

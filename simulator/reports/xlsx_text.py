@@ -3,8 +3,9 @@
 import re
 from math import ceil
 
+from simulator.encodable import encodable
 from simulator.reports.sheet_words import SheetWords
-from simulator.types import Language, encodable
+from simulator.types import Language
 
 # Excel counts UTF-16 units: an emoji is two.
 LONGEST = 32_767

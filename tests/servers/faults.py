@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tests.servers.likely import Likely
 from tests.servers.play import ChatRequest, draw, play
 
 
@@ -25,6 +26,7 @@ class Reply:
         close: Reset the connection; a stream whose `text` is given is reset half-way.
         pace: Seconds between one byte of the answer and the next.
         half: Close the connection after half of the answer.
+        likely: The tokens of the message with their log-likelihoods, told to those who ask for `logprobs`.
 
     """
 
@@ -39,6 +41,7 @@ class Reply:
     close: bool = False
     pace: float = 0.0
     half: bool = False
+    likely: Likely = ()
 
     @property
     def speaks(self) -> bool:

@@ -23,6 +23,7 @@ from aiohttp import web
 from numpy.typing import NDArray
 
 from tests.servers.faults import FAULTS, Answerer, Faults, Reply, error, heard, script
+from tests.servers.likely import completion, content
 from tests.servers.loopback import LoopbackServer, dumps, on_thread, reset, until_killed
 from tests.servers.metering import Meter
 from tests.servers.objections import objection_to
@@ -49,6 +50,7 @@ class OpenAIServer(LoopbackServer):
         port: 0 for any free one.
         record: Whether `requests` is kept.
         meter: Requests and tokens a minute, told in headers and enforced.
+        echoes: Whether /completions is there, and tells how likely the tokens of a prompt are.
 
     """
 
@@ -67,9 +69,10 @@ class OpenAIServer(LoopbackServer):
         port: int = 0,
         record: bool = True,
         meter: Meter | None = None,
+        echoes: bool = False,
     ) -> None:
         super().__init__(port=port, record=record)
-        self.meter = meter
+        self.meter, self.echoes = meter, echoes
         self.reply, self.embed, self.key, self.refuses, self.models = reply, embed, key, refuses, models
         self.latency, self.embeddings_latency = latency, embeddings_latency
         self.counts: Counter[str] = Counter()
@@ -115,6 +118,9 @@ class OpenAIServer(LoopbackServer):
     async def _answer(self, request: web.BaseRequest, path: str, body: ChatRequest) -> web.StreamResponse:
         if path.endswith("/chat/completions"):
             return await self._chat(request, body)
+        if path.endswith("/completions") and self.echoes:
+            self.counts["completions"] += 1
+            return _json(completion(body))
         if path.endswith("/embeddings"):
             return await self._embeddings(request, body)
         return _told(request, error(404, f"Invalid URL (POST {path})", code="unknown_url"))
@@ -152,7 +158,8 @@ class OpenAIServer(LoopbackServer):
             return reset(request)
         message: dict[str, Any] = {"role": "assistant", "refusal": reply.refusal, "annotations": []}
         message["content"] = reply.text if reply.refusal is None else None
-        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": reply.finish_reason}
+        told = content(reply.likely, body["top_logprobs"]) if reply.likely and body.get("logprobs") else None
+        choice = {"index": 0, "message": message, "logprobs": told, "finish_reason": reply.finish_reason}
         whole = self._envelope("chat.completion", body) | {"choices": [choice]} | _usage(body, reply)
         if reply.pace or reply.half:
             return await trickled(request, dumps(whole), pace=reply.pace, half=reply.half)

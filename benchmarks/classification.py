@@ -1,0 +1,88 @@
+"""`make bench-classification`: classifiers by F1 on JCommonsenseMorality, each a run of `evaluate`.
+
+Half of the sentence pairs are learnt from, the other half are asked: without a model, so that the figures are
+the same everywhere. With a model: `evaluate FILE --adapter openai_chat --prompt labels`. The set (MIT) is not
+part of this program: without it a sentence says where to put it.
+"""
+
+import contextlib
+import io
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks import classifiers
+from simulator.analysis.classification_table import Ranked, f1_table
+from simulator.commands.app import main as command
+from simulator.store import read_run
+from simulator.types import Results
+
+DATA = Path(os.environ.get("REHEARSAL_BENCH_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+FILE = DATA / "jcm" / "classification_jcm_ja_dev.jsonl"
+BOTS = ("majority", "neighbour", "bayes")
+GUESSERS = {
+    "all_positive": "always 1",
+    "all_negative": "always 0",
+    "majority": "the most frequent",
+    "uniform": "by lot, all alike",
+    "prior": "by lot, as frequent",
+}
+
+
+def main() -> None:
+    """Prints the table of classifiers, the best first."""
+    if not FILE.is_file():
+        print(f"jcm: not there; put {FILE.name} into {FILE.parent} (or set REHEARSAL_BENCH_DATA).")
+        return
+    learnt, asked = halves([json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()])
+    classifiers.learn([classifiers.Example(row["text"], str(row["label"])) for row in learnt])
+    print(f"JCommonsenseMorality (dev): learnt from {len(learnt)} sentences, asked {len(asked)}\n")
+    with tempfile.TemporaryDirectory() as folder:
+        rows = Path(folder) / FILE.name
+        lined = (json.dumps(row, ensure_ascii=False) + "\n" for row in asked)
+        rows.write_text("".join(lined), encoding="utf-8")
+        runs = list(held(rows))
+    print("\n".join(lines(f1_table(runs))))
+
+
+def halves(rows: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Every second pair of sentences that differ in a few words; both of a pair are on the same side."""
+    sides = {group: place % 2 for place, group in enumerate(dict.fromkeys(row["group"] for row in rows))}
+    learnt, asked = ([row for row in rows if sides[row["group"]] == side] for side in (0, 1))
+    return learnt, asked
+
+
+def held(rows: Path) -> Iterator[tuple[str, Results]]:
+    """Each classifier's run, and on stderr how long it took."""
+    for bot in BOTS:
+        started = time.perf_counter()
+        out = io.StringIO()
+        options = ["--adapter", f"benchmarks.classifiers:{bot}", "--runs", str(rows.parent), "--offline"]
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
+            code = command(["evaluate", str(rows), *options, "--json"])
+        if code:
+            sys.exit(f"{bot}: evaluate ended with {code}")
+        sys.stderr.write(f"{bot}: {time.perf_counter() - started:.1f} s\n")
+        yield bot, read_run(Path(json.loads(out.getvalue())["store"]))
+
+
+def lines(table: Sequence[Ranked]) -> Iterator[str]:
+    """The table as text."""
+    yield f"{'':22} {'F1':>17} {'accuracy':>17} {'macro F1':>9} {'not extracted':>13}"
+    for row in table:
+        name = f"({GUESSERS[row.name]})" if row.baseline else row.name
+        shown = [_with(row.f1, row.f1_stderr), _with(row.accuracy, row.accuracy_stderr)]
+        yield f"{name:22} {shown[0]:>17} {shown[1]:>17} {row.macro_f1:>9.4f} {row.not_extracted:>13}"
+
+
+def _with(value: float, error: float | None) -> str:
+    return f"{value:.4f}" if error is None else f"{value:.4f} ± {error:.4f}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,21 @@
+"""Cosine similarity: how near the answer's embedding is to that of the reference, not as a grade."""
+
+from judges._angle import cosine_of
+from simulator import Embed, Exhibit, Score
+
+SCALE = (0, 1)
+
+
+async def cosine_similarity(exhibit: Exhibit, embed: Embed, references: tuple[str, ...] = ()) -> Score:
+    """The cosine of the embeddings of answer and nearest reference, 0 to 1: opposite directions are 0 too.
+
+    a·b / (|a| |b|), for thresholds per output. Needs a reference of the very turn; skipped without one.
+    """
+    of_turn = {"judge": "cosine_similarity", "conversation": exhibit.conversation, "turn": exhibit.turn.index}
+    wanted = references or exhibit.references
+    if not wanted:
+        reason = f"no reference for turn {exhibit.turn.index}"
+        return Score(**of_turn, state="skipped", scale=SCALE, reason=reason)
+    answer, *others = await embed([exhibit.turn.answer.text, *wanted])
+    near = max(0.0, *(cosine_of(answer, other) for other in others))
+    return Score(**of_turn, state="scored", scale=SCALE, value=near, raw=near, reason=f"cosine {near:.2f}")

@@ -1,0 +1,65 @@
+"""Label: whether the label that the bot gave is the row's own."""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from judges._label_reading import TEXTS, Reader, Said
+from simulator import Exhibit, Score
+
+SCALE = (0, 1)
+
+
+def label(exhibit: Exhibit, labels: Mapping[str, Sequence[str]]) -> Score:
+    """1 when the label read from the answer is the row's, else 0; one that cannot be read is wrong.
+
+    Where the endpoint told how likely each label was, the likeliest counts. Rows without a label are skipped.
+    """
+    expected = exhibit.case.label
+    if expected is None:
+        return _score(exhibit, state="skipped", reason=_say(exhibit, "no_label"))
+    known = {**labels, expected: labels.get(expected, (expected,))}
+    said = _likeliest(exhibit, known) or _reader(_frozen(known))(exhibit.turn.answer.text)
+    if said is None:
+        missing = {"expected": expected, "predicted": None, "not_extracted": "label"}
+        reason = _say(exhibit, "not_extracted", expected=expected)
+        return _graded(exhibit, right=False, by_rule=True, reason=reason, detail=missing)
+    right = said.label == expected
+    key = ("right" if right else "wrong") + ("_likelihood" if said.how == "likelihood" else "")
+    told = {"predicted": said.label} if right else {"predicted": said.label, "expected": expected}
+    detail = {"expected": expected, "predicted": said.label, "read": said.how}
+    return _graded(exhibit, right=right, reason=_say(exhibit, key, **told), detail=detail)
+
+
+def _likeliest(exhibit: Exhibit, labels: Mapping[str, Sequence[str]]) -> Said | None:
+    """The label whose text is the likeliest; None where nobody told, or all were equally likely."""
+    told = exhibit.turn.answer.logprobs
+    forms = {form: name for name, texts in reversed([*labels.items()]) for form in reversed(texts)}
+    found = sorted((value, form) for form, value in told.items() if form in forms)
+    if not found or (len(found) > 1 and found[-1][0] == found[-2][0]):
+        return None
+    return Said(forms[found[-1][1]], "likelihood")
+
+
+def _frozen(labels: Mapping[str, Sequence[str]]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    return tuple((name, tuple(texts)) for name, texts in labels.items())
+
+
+@lru_cache(maxsize=256)
+def _reader(labels: tuple[tuple[str, tuple[str, ...]], ...]) -> Reader:
+    """One reader for all rows of a data set; rows with choices of their own have more."""
+    return Reader(dict(labels))
+
+
+def _graded(exhibit: Exhibit, *, right: bool, **fields: Any) -> Score:
+    return _score(exhibit, state="scored", value=float(right), raw=float(right), **fields)
+
+
+def _say(exhibit: Exhibit, key: str, **values: str) -> str:
+    return TEXTS(exhibit.case.language, key, **values)
+
+
+def _score(exhibit: Exhibit, **fields: Any) -> Score:
+    return Score(
+        judge="label", conversation=exhibit.conversation, turn=exhibit.turn.index, scale=(0, 1), **fields
+    )

@@ -1,0 +1,57 @@
+"""How likely a model finds a text, token by token: an endpoint's /completions that echoes it."""
+
+from collections.abc import Mapping
+from math import isfinite
+from typing import Any
+
+from rag_adapters._choosing import COMPLETIONS, Post, Refused
+from simulator import RagFailure
+
+# The log-likelihood of each token (None for one that nothing precedes), and whether it is the likeliest.
+Tokens = list[tuple[float | None, bool]]
+
+
+async def tokens_of(text: str, body: Mapping[str, Any], post: Post) -> Tokens:
+    """The tokens of a text; raises RagFailure("refused") where the endpoint does not tell them."""
+    # One token is generated, for many endpoints refuse to generate none; it is left out.
+    wanted = {"prompt": text, "max_tokens": 1, "echo": True, "logprobs": 1, "temperature": 0}
+    try:
+        reply = await post(COMPLETIONS, {**body, **wanted})
+    except Refused as error:
+        raise RagFailure("refused", str(error)) from None
+    found = _told(reply, text)
+    if found is None:
+        raise RagFailure("refused", "its /completions tells no log-likelihoods of the prompt")
+    return found
+
+
+def _told(reply: Any, text: str) -> Tokens | None:
+    """What a reply tells of the prompt; None where it is not all of it.
+
+    Some endpoints take `echo` and tell only of what they generated: every text would be equally likely.
+    """
+    try:
+        choice = reply["choices"][0]
+        values, likeliest = choice["logprobs"]["token_logprobs"], choice["logprobs"].get("top_logprobs") or []
+        counted = (reply.get("usage") or {}).get("prompt_tokens")
+        echoes = str(choice.get("text")).startswith(text)
+    except (KeyError, IndexError, TypeError, AttributeError):
+        return None
+    number = counted if isinstance(counted, int) and counted > 0 else len(values) - 1 if echoes else 0
+    if not 0 < number <= len(values) <= number + 1:
+        return None
+    prompt = values[:number]
+    if not all(_is_number(value) for value in prompt[1:]) or not (prompt[0] is None or _is_number(prompt[0])):
+        return None
+    return [(value, _leads(value, likeliest[at : at + 1])) for at, value in enumerate(prompt)]
+
+
+def _leads(value: float | None, likeliest: list[Any]) -> bool:
+    """Whether no other token is told to be likelier; a first one is never in question."""
+    if value is None or not likeliest or not isinstance(likeliest[0], Mapping):
+        return value is None
+    return all(value >= other - 1e-9 for other in likeliest[0].values())
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and isfinite(value)

@@ -1,0 +1,163 @@
+"""Multiple choice: accuracy by subject, what guessing would reach, and whether one letter is preferred.
+
+The standard error is sqrt(p (1 - p) / (n - 1)), as lm-evaluation-harness prints it. No choice found in an
+answer is a wrong answer, and counted.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from math import fsum, sqrt
+from typing import Any, NamedTuple
+
+from simulator.multiple_choice import LETTERS, right_letter
+from simulator.reading import judges_of, with_scores
+from simulator.types import Case, Results, Score, Value
+
+JUDGE = "choice"
+
+
+class Accuracy(Value):
+    """How many of `n` questions were answered rightly; of `not_extracted` no choice could be read."""
+
+    n: int
+    right: int
+    not_extracted: int = 0
+
+    @property
+    def value(self) -> float | None:
+        """The share (0..1) of right answers."""
+        return self.right / self.n if self.n else None
+
+    @property
+    def stderr(self) -> float | None:
+        """The standard error of the share, sqrt(p (1 - p) / (n - 1)); None for a single question."""
+        return standard_error(self.right, self.n)
+
+    def as_json(self) -> dict[str, Any]:
+        """Its figures, rounded to 4 decimals."""
+        return {"accuracy": _rounded(self.value), "stderr": _rounded(self.stderr), **self.model_dump()}
+
+
+class Choices(Value):
+    """What came of the multiple-choice questions of a run.
+
+    `subjects` are in the order of the data set; questions without one are under an empty name. `chosen`
+    counts the letters that were answered, `right` those that would have been right. `chance` is what
+    guessing reaches on average, `longest` what always taking the longest choice does.
+    """
+
+    accuracy: Accuracy
+    subjects: dict[str, Accuracy]
+    chosen: dict[str, int]
+    right: dict[str, int]
+    chance: float
+    longest: float
+    failed: int = 0
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it, rounded to 4 decimals."""
+        return {
+            **self.accuracy.as_json(),
+            "failed": self.failed,
+            "subjects": {name: each.as_json() for name, each in self.subjects.items()},
+            "chosen": self.chosen,
+            "right_letters": self.right,
+            "chance": _rounded(self.chance),
+            "longest_choice": _rounded(self.longest),
+        }
+
+
+def standard_error(right: int, n: int) -> float | None:
+    """The standard error of a share of `right` of `n`: sqrt(p (1 - p) / (n - 1)); None when n is below 2."""
+    return sqrt((right / n) * (1 - right / n) / (n - 1)) if n > 1 else None
+
+
+class _Row(NamedTuple):
+    """What figures need of one question and its answer: most rows have it in common with many others."""
+
+    subject: str
+    right: str | None
+    chosen: Any
+    is_right: bool
+    not_extracted: bool
+    choices: int
+    right_is_longest: bool
+
+
+def choices(results: Results) -> Choices | None:
+    """The figures of the judge `choice`; None where it graded nothing."""
+    if not any(map(_is_choice, judges_of(results))):
+        return None
+    rows: list[_Row] = []  # as the data set has them
+    known: dict[_Row, _Row] = {}
+    failed = 0
+    for talk, by_turn in with_scores(results):
+        scores = [each for by_judge in by_turn.values() for each in by_judge.values()]
+        graded = [score for score in scores if talk.case.choices and _is_choice(score.judge)]
+        failed += sum(score.state == "failed" for score in graded)
+        scored = [_row(talk.case, score) for score in graded if score.state == "scored"]
+        rows += [known.setdefault(row, row) for row in scored[-1:]]
+    if not rows:
+        return None
+    return Choices(
+        accuracy=_accuracy(rows),
+        subjects=_by_subject(rows),
+        chosen=_letters(row.chosen for row in rows),
+        right=_letters(row.right for row in rows),
+        chance=fsum(1 / row.choices for row in rows) / len(rows),
+        longest=sum(row.right_is_longest for row in rows) / len(rows),
+        failed=failed,
+    )
+
+
+def _row(case: Case, score: Score) -> _Row:
+    right = right_letter(case)
+    return _Row(
+        subject=subject_of(case),
+        right=right,
+        chosen=score.detail.get("letter"),
+        is_right=score.value == 1,
+        not_extracted="not_extracted" in score.detail,
+        choices=len(case.choices),
+        right_is_longest=_longest(case) == right,
+    )
+
+
+def _is_choice(judge: str) -> bool:
+    """Also where it grades one output of an answer."""
+    return judge == JUDGE or judge.endswith(f".{JUDGE}")
+
+
+def _by_subject(rows: Iterable[_Row]) -> dict[str, Accuracy]:
+    found: dict[str, list[_Row]] = {}
+    for row in rows:
+        found.setdefault(row.subject, []).append(row)
+    return {name: _accuracy(each) for name, each in found.items()}
+
+
+def subject_of(case: Case) -> str:
+    """The subject of a question: its first tag."""
+    return case.tags[0] if case.tags else ""
+
+
+def _accuracy(rows: Collection[_Row]) -> Accuracy:
+    return Accuracy(
+        n=len(rows),
+        right=sum(row.is_right for row in rows),
+        not_extracted=sum(row.not_extracted for row in rows),
+    )
+
+
+def _letters(found: Iterable[Any]) -> dict[str, int]:
+    """How often each letter occurs, in the order of the alphabet; what is no letter is left out."""
+    counts: Mapping[Any, int] = Counter(found)
+    return {letter: counts[letter] for letter in LETTERS if counts.get(letter)}
+
+
+def _longest(case: Case) -> str:
+    """The letter of the longest choice, the first of them on a tie."""
+    return LETTERS[max(range(len(case.choices)), key=lambda place: len(case.choices[place]))]
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)

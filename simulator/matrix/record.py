@@ -1,0 +1,224 @@
+"""What is written down of a matrix: its cells, with what options and in which run each of them is held.
+
+`runs/<id>/matrix.json` is written before a cell's run is made and after it has ended, so that whatever
+ends the program, what is there can be gone on with. The runs themselves lie beside it, in folders of
+their own; how far each of them has come stands in its run file and nowhere else.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import IO, Any, Literal
+
+from pydantic import Field, JsonValue, ValidationError
+
+from simulator import reading, schema
+from simulator.errors import RunFileError
+from simulator.files.beside import beside
+from simulator.matrix.plan import Cell
+from simulator.store import NAME as RUN_FILE
+from simulator.store import hold
+from simulator.types import Run, Value
+
+NAME = "matrix.json"
+# `planned`: nothing of it is there; `begun`: its run broke off; `failed`: it cannot be held as it is.
+State = Literal["planned", "begun", "finished", "failed"]
+
+
+class Held(Value):
+    """One cell: what its run is told beside what all are told, in which run it is held, and what was wrong.
+
+    `run` is the folder's name beside that of the matrix; empty until the cell's turn comes.
+    """
+
+    cell: Cell
+    settings: dict[str, JsonValue] = Field(default={})
+    run: str = ""
+    error: str = ""
+
+
+class Record(Value):
+    """A matrix as it stands. `settings` are those that all cells share; `digest` tells it from others."""
+
+    version: Literal[1] = 1
+    id: str
+    created: datetime
+    title: str = ""
+    chain: bool = False
+    digest: str = ""
+    settings: dict[str, JsonValue] = Field(default={})
+    cells: tuple[Held, ...]
+
+    def told(self, at: int) -> dict[str, Any]:
+        """Everything that the run of a cell is told."""
+        return {**self.settings, **self.cells[at].settings}
+
+    def with_cell(self, at: int, **changes: str) -> "Record":
+        """The record with something changed about one cell."""
+        changed = self.cells[at].model_copy(update=changes)
+        return self.model_copy(update={"cells": (*self.cells[:at], changed, *self.cells[at + 1 :])})
+
+
+class RecordFile:
+    """The record of a matrix, held by one process until it is closed."""
+
+    def __init__(self, folder: Path, record: Record, lock: IO[str]) -> None:
+        """Not to be called directly."""
+        self.folder, self.record, self._lock = folder, record, lock
+
+    @classmethod
+    def create(cls, folder: Path, record: Record) -> "RecordFile":
+        """The record of a matrix nothing of which was run, in a folder of its own."""
+        file = cls(folder, record, hold(folder))
+        file._write()
+        return file
+
+    @classmethod
+    def reopen(cls, path: Path) -> "RecordFile":
+        """A matrix that is there, to go on with; says who holds it when another process does."""
+        lock = hold(path.parent)
+        try:
+            return cls(path.parent, read_record(path), lock)
+        except RunFileError:
+            lock.close()
+            raise
+
+    def change(self, at: int, **changes: str) -> None:
+        """Writes down something about one cell."""
+        self.record = self.record.with_cell(at, **changes)
+        self._write()
+
+    def run_file(self, at: int) -> Path | None:
+        """Where the run of a cell is, or is to be; None before its turn came."""
+        run = self.record.cells[at].run
+        return self.folder.parent / run / RUN_FILE if run else None
+
+    def state(self, at: int) -> State:
+        """How far a cell has come, by its run file."""
+        return state_of(self.record.cells[at], self.run(at))
+
+    def run(self, at: int) -> Run | None:
+        """The run of a cell; None where it is not there, or was cut off before anything stood in it."""
+        path = self.run_file(at)
+        return run_of(path) if path else None
+
+    def begun(self, at: int) -> Path | None:
+        """The run of a cell that broke off, to be gone on with; one that is over is begun anew."""
+        run = self.run(at)
+        return self.run_file(at) if run and run.status != "finished" else None
+
+    def close(self) -> None:
+        """Lets the matrix go."""
+        self._lock.close()
+
+    def _write(self) -> None:
+        path = self.folder / NAME
+        new = beside(path)
+        body = json.dumps(self.record.model_dump(mode="json"), ensure_ascii=False, indent=1)
+        try:
+            with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+                file.write(body.encode("utf-8"))
+            new.replace(path)
+        except OSError as error:
+            msg = f"{path}: cannot be written ({error.strerror}). Is the disk full?"
+            raise RunFileError(msg) from None
+
+
+def new_folder(runs: Path, name: str) -> Path:
+    """Makes a matrix's folder, readable by its owner only."""
+    folder = runs / name
+    try:
+        folder.mkdir(parents=True, mode=0o700)
+    except OSError as error:
+        msg = f"{folder}: cannot be written ({error.strerror}). Choose another folder with --runs."
+        raise RunFileError(msg) from None
+    return folder
+
+
+def state_of(held: Held, run: Run | None) -> State:
+    """How far a cell has come."""
+    if held.error:
+        return "failed"
+    return "planned" if run is None else "finished" if run.status == "finished" else "begun"
+
+
+def is_finished(record: Record, runs: Path) -> bool:
+    """Whether nothing of a matrix is left to be run."""
+    found = (
+        state_of(held, run_of(runs / held.run / RUN_FILE) if held.run else None) for held in record.cells
+    )
+    return all(state == "finished" for state in found)
+
+
+def read_record(path: Path) -> Record:
+    """The record in a file; RunFileError for what is none."""
+    try:
+        return Record.model_validate_json(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        msg = f"{path}: cannot be read ({error.strerror})."
+        raise RunFileError(msg) from None
+    except (ValidationError, UnicodeDecodeError):
+        msg = f"{path}: no record of a matrix, or one of another version. Run the matrix anew."
+        raise RunFileError(msg) from None
+
+
+def find_record(name: str, runs: Path) -> Path | None:
+    """The record meant by an id, the start of one, `latest`, a folder or a file; None where none is."""
+    given = Path(name)
+    with contextlib.suppress(OSError):  # a name longer than any file's
+        if given.name == NAME and given.is_file():
+            return given
+        if (given / NAME).is_file():
+            return given / NAME
+    ids = record_ids(runs)
+    meant = ids[-1:] if name == "latest" else [each for each in ids if name and each.startswith(name)]
+    return runs / meant[0] / NAME if len(meant) == 1 else None
+
+
+def record_ids(runs: Path) -> list[str]:
+    """The ids of the matrices in a folder of runs, oldest first."""
+    if not runs.is_dir():
+        return []
+    return sorted(entry.name for entry in runs.iterdir() if (entry / NAME).is_file())
+
+
+def run_of(path: Path) -> Run | None:
+    """A run as it stands, without what is in it; None for what is no run file, or not yet one."""
+    if not path.is_file():
+        return None
+    try:
+        schema.check(path)
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None, timeout=10)) as file:
+            return reading.run_of(file)
+    except (RunFileError, sqlite3.Error, ValueError):
+        return None
+
+
+def shared(told: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What all cells are told alike."""
+    first = told[0] if told else {}
+    return {key: value for key, value in first.items() if all(each.get(key, ...) == value for each in told)}
+
+
+def fingerprint(told: Sequence[Mapping[str, Any]], files: Sequence[str]) -> str:
+    """Sixteen digits that stand for these options and for what is in these files."""
+    digest = hashlib.sha256(json.dumps(list(told), sort_keys=True, ensure_ascii=False).encode())
+    for name in sorted(set(files)):
+        digest.update(f"\0{name}\0".encode())
+        for piece in _pieces(Path(name)):
+            digest.update(piece)
+    return digest.hexdigest()[:16]
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    try:
+        with path.open("rb") as file:
+            while piece := file.read(1 << 20):
+                yield piece
+    except OSError:  # an id, a sheet, a file that is missing: told when its cell's turn comes
+        return

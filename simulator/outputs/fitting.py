@@ -1,0 +1,192 @@
+"""What the right answers of a data set look like, output by output, and which judges fit them."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from statistics import median
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from simulator.datasets.forms import form_of
+from simulator.files.text import language_of
+from simulator.metrics import meteor
+from simulator.metrics.forms import plain_form
+from simulator.outputs.metric_file import DEFAULT, Metric, Outputs
+from simulator.outputs.splitting import output_text, whole_object
+from simulator.outputs.writing import number
+from simulator.prompts import Texts, read_toml
+from simulator.types import Case, Language
+
+Form: TypeAlias = Literal["label", "number", "phrase", "code", "json", "sentence", "text"]
+
+FILE = Path(__file__).with_name("fitting.toml")
+WORDS = Texts(FILE)
+# Right answers are labels when there are few different ones, each of them several times.
+_MOST_LABELS, _LEAST_OF_EACH = 20, 4
+# A short Japanese sentence without its full stop: something, a particle, and a predicate at the end.
+_PREDICATE = re.compile(r"[^\s]+[がをはにでもへ].*(?:[るたすいだうくむぶぬつぐ]|ません|です|ます)")
+# So many references are looked through for METEOR, which costs more than the rest together.
+_MOST_METEOR = 2000
+
+
+class Fit(NamedTuple):
+    """A judge with the reason why it fits, or does not; `threshold` is one to begin with."""
+
+    judge: str
+    fits: bool
+    threshold: float | None = None
+
+
+class Look(NamedTuple):
+    """The right answers of one output: how many rows have one, and what they are like."""
+
+    output: str
+    rows: int
+    forms: Mapping[Form, int]
+    languages: Mapping[Language, int]
+    different: int
+    length: float
+    example: str
+
+    @property
+    def form(self) -> Form:
+        """What most of them are."""
+        return max(self.forms, key=lambda form: self.forms[form])
+
+    @property
+    def language(self) -> Language:
+        """The language of most of them."""
+        return max(self.languages, key=lambda language: self.languages[language])
+
+    @property
+    def fits(self) -> list[Fit]:
+        """The judges that fit them, and those that do not."""
+        return fits_of(self.form)
+
+    def as_json(self) -> dict[str, Any]:
+        """As `--json` shows it, with the reasons in both languages."""
+        judges = {
+            kind: {
+                fit.judge: {"threshold": fit.threshold, **_reasons(self.form, fit.judge)}
+                for fit in self.fits
+                if fit.fits == (kind == "fit")
+            }
+            for kind in ("fit", "unfit")
+        }
+        kept = self._asdict() | {"length": round(self.length, 1)}
+        return {"form": self.form, **kept, **judges}
+
+
+def looks(cases: Iterable[Case]) -> list[Look]:
+    """The right answers of every output, `default` being those that are no JSON object."""
+    texts: dict[str, list[tuple[str, Form]]] = {}
+    for case in cases:
+        for output, text, form in _of_case(case):
+            texts.setdefault(output, []).append((text, form))
+    return [_look(output, found) for output, found in texts.items()]
+
+
+def fits_of(form: Form) -> list[Fit]:
+    """What the table says about a form: who fits, first choice first, then who does not."""
+    table = read_toml(FILE)["forms"][form]
+    fits = [Fit(each["name"], True, each.get("threshold")) for each in table["fit"]]
+    return [*fits, *(Fit(name, False) for name in table["unfit"])]
+
+
+def reason(form: Form, judge: str, language: Language) -> str:
+    """Why a judge fits a form, or does not: one line."""
+    return WORDS(language, f"{form}_{judge}")
+
+
+def metric_file(found: Iterable[Look]) -> str:
+    """A metric file to begin with: the judges that fit, with thresholds where they need one."""
+    lines = []
+    for look in found:
+        entries = [_entry(fit) for fit in look.fits if fit.fits]
+        lines.append(f"  {json.dumps(look.output, ensure_ascii=False)}: [{', '.join(entries)}]")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+class Missed(NamedTuple):
+    """A METEOR threshold that identical text would miss, in so many references of an output.
+
+    `value` is the METEOR of the reference itself.
+    """
+
+    output: str
+    metric: Metric
+    references: int
+    of: int
+    example: str
+    value: float
+
+
+def missed_by_identical(cases: Iterable[Case], file: Outputs, tokenizer: str) -> list[Missed]:
+    """Where METEOR would call wrong what is the reference word for word."""
+    texts: dict[str, dict[str, None]] = {}
+    for case in cases:
+        for output, text, _ in _of_case(case):
+            if len(known := texts.setdefault(output, {})) < _MOST_METEOR:
+                known[text] = None
+    found = []
+    for output, known in texts.items():
+        for metric in file.metrics(output):
+            if metric.judge == "meteor" and metric.threshold is not None:
+                values = {text: meteor(text, [text], tokenizer).value for text in known if text.strip()}
+                low = {text: value for text, value in values.items() if value < metric.threshold - 1e-9}
+                if low:
+                    worst = min(low, key=lambda text: (low[text], text))
+                    found.append(Missed(output, metric, len(low), len(values), worst, low[worst]))
+    return found
+
+
+def _of_case(case: Case) -> Iterable[tuple[str, str, Form]]:
+    """The first right answer of a row, in its outputs; else its label."""
+    references = case.references_at(1)
+    if not references:
+        if case.label:
+            yield DEFAULT, case.label, "label"
+        return
+    found = whole_object(references[0])
+    if found is None:
+        yield DEFAULT, references[0], _form(references[0])
+        return
+    for key, value in found.items():
+        text = output_text(value)
+        yield key, text, "json" if isinstance(value, dict | list) else _form(text)
+
+
+def _form(text: str) -> Form:
+    form = form_of(text)
+    if form == "word":
+        return "sentence" if _PREDICATE.fullmatch(text.strip()) else "phrase"
+    return form
+
+
+def _look(output: str, found: list[tuple[str, Form]]) -> Look:
+    forms = Counter(form for _, form in found)
+    different = len({plain_form(text) for text, _ in found})
+    common = forms.most_common(1)[0][0]
+    few = different <= _MOST_LABELS and different * _LEAST_OF_EACH <= len(found)
+    if few and common in ("phrase", "number"):
+        forms = Counter({"label": len(found)})
+        common = "label"
+    return Look(
+        output=output,
+        rows=len(found),
+        forms=dict(forms.most_common()),
+        languages=dict(Counter(language_of(text) for text, _ in found).most_common()),
+        different=different,
+        length=median(len(text) for text, _ in found),
+        example=next((text for text, form in found if form == common), found[0][0]),
+    )
+
+
+def _entry(fit: Fit) -> str:
+    name = json.dumps(fit.judge, ensure_ascii=False)
+    return name if fit.threshold is None else f'{{"name": {name}, "threshold": {number(fit.threshold)}}}'
+
+
+def _reasons(form: Form, judge: str) -> dict[str, str]:
+    return {language: reason(form, judge, language) for language in ("ja", "en")}

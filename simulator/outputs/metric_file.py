@@ -1,0 +1,266 @@
+"""The file that says which output is graded by whom, and from which score on it is right.
+
+`{"default": ["em"], "path": [{"name": "gpt_similarity", "threshold": 1}]}` as JSON, or the same as TOML.
+"""
+
+import json
+import math
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import Field
+
+from simulator import find
+from simulator.datasets.names import ARTICLE_NAMES, our_name
+from simulator.errors import CaseFileError, InputError, UnknownName
+from simulator.files.quoting import printable, shown
+from simulator.files.text import read_text
+from simulator.judging import scale_of
+from simulator.outputs.traits import WHOLE
+from simulator.prompts import fingerprint
+from simulator.rubrics import Rubric
+from simulator.types import Value
+
+# The outputs that nobody named, and an answer that is plain text.
+DEFAULT = "default"
+
+
+class Metric(Value):
+    """A judge of an output, under the name that the file gives it.
+
+    Right is a score (on the judge's own `scale`) at or above `threshold`; None: it is measured, and decides
+    nothing. `line` is where the file says it.
+    """
+
+    name: str
+    judge: str
+    scale: tuple[float, float]
+    threshold: float | None = None
+    line: int = 0
+
+    @property
+    def filed(self) -> str:
+        """What its scores are called after the output: the name as given, without a folder."""
+        return self.name if our_name(self.name) != self.name else find.judge_name(self.name)
+
+
+class Outputs(Value):
+    """The judges of every output that is named, and of those that are not."""
+
+    path: str
+    named: dict[str, tuple[Metric, ...]]
+    lines: dict[str, int] = Field(default={})
+
+    @property
+    def default(self) -> tuple[Metric, ...]:
+        """The judges of an output that is not named."""
+        return self.named.get(DEFAULT, ())
+
+    def metrics(self, output: str) -> tuple[Metric, ...]:
+        """The judges of an output."""
+        return self.named.get(output, self.default)
+
+    @property
+    def decides(self) -> bool:
+        """Whether any threshold says what is right."""
+        return any(metric.threshold is not None for each in self.named.values() for metric in each)
+
+    def files(self, name: str) -> bool:
+        """Whether a score may be filed under this name: OUTPUT.JUDGE."""
+        output, _, judge = name.rpartition(".")
+        return bool(output) and judge in [metric.filed for metric in self.metrics(output)]
+
+    @property
+    def fingerprint(self) -> str:
+        """Stands for all judges and thresholds."""
+        told = {name: [(m.name, m.threshold) for m in each] for name, each in self.named.items()}
+        return fingerprint(json.dumps(told, ensure_ascii=False))
+
+
+class Entry(NamedTuple):
+    """A value of the file, and the line it begins on."""
+
+    value: Any
+    line: int
+
+
+def read_outputs(path: str | Path) -> Outputs:
+    """The metric file; whatever is wrong with it is one line that names the file and the line in it."""
+    path = Path(path)
+    text = read_text(path)
+    entries = _toml_entries(path, text) if path.suffix.lower() == ".toml" else _json_entries(path, text)
+    named: dict[str, tuple[Metric, ...]] = {}
+    lines: dict[str, int] = {}
+    for output, entry, items in entries:
+        if output in named:
+            raise _fault(path, entry.line, f"{shown(output)} stands here twice; put its judges in one list.")
+        named[output] = _metrics(path, output, entry, items)
+        lines[output] = entry.line
+    if not named:
+        raise _fault(path, 1, f'it names no output; write {{"{DEFAULT}": ["em"]}}.')
+    return Outputs(path=str(path), named=named, lines=lines)
+
+
+def _metrics(path: Path, output: str, entry: Entry, items: list[Entry]) -> tuple[Metric, ...]:
+    if not output.strip() or printable(output) != output:
+        raise _fault(path, entry.line, f"{shown(output)} is no name for an output.")
+    if not items:
+        raise _fault(path, entry.line, f"{output}: names no judge.")
+    found: list[Metric] = []
+    for item in items:
+        metric = _metric(path, output, item)
+        if metric.judge in [each.judge for each in found]:
+            raise _fault(path, item.line, f"{output}: {metric.name} stands here twice.")
+        found.append(metric)
+    return tuple(found)
+
+
+def outputs_by(names: Iterable[str]) -> Outputs:
+    """The same judges for every output and for plain texts, without any file."""
+    entries = [Entry(name, 1) for name in names]
+    return Outputs(path="--judges", named={DEFAULT: _metrics(Path("--judges"), DEFAULT, entries[0], entries)})
+
+
+def _metric(path: Path, output: str, item: Entry) -> Metric:
+    given = {"name": item.value} if isinstance(item.value, str) else item.value
+    if not isinstance(given, dict):
+        what = f'{output}: {shown(given)} is no judge; write "em", or {{"name": "em", "threshold": 1}}.'
+        raise _fault(path, item.line, what)
+    if "name" not in given and any(isinstance(value, list | dict) for value in given.values()):
+        what = "an output inside of an output; they stand side by side, those inside as 'outer.inner'"
+        raise _fault(path, item.line, f"{output}: {what}.")
+    if strange := [key for key in given if key not in ("name", "threshold")]:
+        raise _fault(
+            path, item.line, f"{output}: unknown key {shown(strange[0])}; there are name, threshold."
+        )
+    name = given.get("name")
+    if not isinstance(name, str) or not name.strip():
+        what = "its name is missing" if name is None else f"{shown(name)} is no name of a judge"
+        raise _fault(path, item.line, f"{output}: {what}.")
+    return _checked(path, output, name.strip(), given, item.line)
+
+
+def _checked(path: Path, output: str, name: str, given: Mapping[str, Any], line: int) -> Metric:
+    """The metric with its judge's scale; its threshold lies on it."""
+    try:
+        judge = find.judge(our_name(name))
+    except UnknownName:
+        error = UnknownName("judge", name, {*find.judge_names(), *ARTICLE_NAMES})
+        raise _fault(path, line, f"{output}: {error}") from None
+    except InputError as error:
+        raise _fault(path, line, f"{output}: {error}") from None
+    scale = judge.scale if isinstance(judge, Rubric) else scale_of(judge)
+    threshold = given.get("threshold")
+    if threshold is None:
+        if "threshold" in given:
+            raise _fault(path, line, f"{output}: {name}: the threshold is null; leave it out for none.")
+        threshold = scale[1] if our_name(name) in WHOLE else None
+    elif (
+        isinstance(threshold, bool) or not isinstance(threshold, int | float) or not math.isfinite(threshold)
+    ):
+        raise _fault(path, line, f"{output}: {name}: threshold {shown(threshold)} is not a number.")
+    elif not scale[0] <= threshold <= scale[1]:
+        ends = f"{scale[0]:g} to {scale[1]:g}"
+        what = f"threshold {threshold:g} is outside of its scale, {ends}"
+        raise _fault(path, line, f"{output}: {name}: {what}.")
+    limit = None if threshold is None else float(threshold)
+    return Metric(name=name, judge=our_name(name), scale=scale, threshold=limit, line=line)
+
+
+def _fault(path: Path, line: int, what: str) -> InputError:
+    return CaseFileError(f"{path}, line {line}: {what}")
+
+
+Named = tuple[str, Entry, list[Entry]]
+_DECODER = json.JSONDecoder()
+_SPACE = re.compile(r"[ \t\r\n]*")
+
+
+def _json_entries(path: Path, text: str) -> Iterator[Named]:
+    """Every output with the line of each of its judges."""
+    try:
+        whole = json.loads(text)
+    except json.JSONDecodeError as error:
+        what = f"not valid JSON ({error.msg}, character {error.colno})."
+        raise _fault(path, error.lineno, what) from None
+    except (RecursionError, ValueError):
+        raise _fault(path, 1, "not valid JSON (nested too deeply, or a number of too many digits).") from None
+    if not isinstance(whole, dict):
+        raise _fault(path, 1, f'not an object; write {{"{DEFAULT}": ["em"]}}.')
+    for key, start, at in objects_in(text):
+        value = _DECODER.raw_decode(text, at)[0]
+        items = [Entry(item, _line(text, place)) for place, item, _ in items_of(text, at)]
+        yield key, Entry(value, _line(text, start)), items
+
+
+def objects_in(text: str) -> Iterator[tuple[str, int, int]]:
+    """Every output of a file of valid JSON: its name, and where name and value begin."""
+    return _members(text, _skip(text, 0))
+
+
+def items_of(text: str, at: int) -> Iterator[tuple[int, Any, int]]:
+    """The judges of the output whose value begins there: where each begins, what it is, where it ends."""
+    for place in _items(text, at) if text[at] == "[" else [at]:
+        value, end = _DECODER.raw_decode(text, place)
+        yield place, value, end
+
+
+def members_of(text: str, at: int) -> Iterator[tuple[str, int, int]]:
+    """Every key of the object that begins there, and where its value begins and ends."""
+    for key, _, value in _members(text, at):
+        yield key, value, _DECODER.raw_decode(text, value)[1]
+
+
+def _members(text: str, at: int) -> Iterator[tuple[str, int, int]]:
+    """Key, place of the key and place of the value, of the object that begins there; it is valid JSON."""
+    at = _skip(text, at + 1)
+    while text[at] != "}":
+        key, end = _DECODER.raw_decode(text, at)
+        value = _skip(text, _skip(text, end) + 1)
+        yield key, at, value
+        at = _next(text, value)
+
+
+def _items(text: str, at: int) -> Iterator[int]:
+    """The places of the values of the list that begins there."""
+    at = _skip(text, at + 1)
+    while text[at] != "]":
+        yield at
+        at = _next(text, at)
+
+
+def _next(text: str, value: int) -> int:
+    """Where the next one begins after the value at this place, or the bracket that closes."""
+    at = _skip(text, _DECODER.raw_decode(text, value)[1])
+    return _skip(text, at + 1) if text[at] == "," else at
+
+
+def _skip(text: str, at: int) -> int:
+    return _SPACE.match(text, at).end()  # type: ignore[union-attr]
+
+
+def _line(text: str, at: int) -> int:
+    return text.count("\n", 0, at) + 1
+
+
+def _toml_entries(path: Path, text: str) -> Iterator[Named]:
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        where = re.search(r"line (\d+)", str(error))
+        line = int(where[1]) if where else text.rstrip().count("\n") + 1
+        raise _fault(path, line, f"not valid TOML ({error}).") from None
+    for key, value in tables.items():
+        places = _toml_lines(text, key)
+        items = value if isinstance(value, list) else [value]
+        lines = places if len(places) == len(items) else places[:1] * len(items)
+        yield key, Entry(value, lines[0] if lines else places[0]), list(map(Entry, items, lines))
+
+
+def _toml_lines(text: str, key: str) -> list[int]:
+    """Where a key is given: once for a list, once for each table of a list of tables."""
+    given = re.compile(rf"^[ \t]*\[{{0,2}}[ \t]*[\"']?{re.escape(key)}[\"']?[ \t]*(?:\]|=|\.)", re.MULTILINE)
+    return [_line(text, found.start()) for found in given.finditer(text)] or [1]

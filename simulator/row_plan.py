@@ -1,0 +1,117 @@
+"""The plan of a single-turn data set: each row is asked once by the scripted persona, and graded."""
+
+import inspect
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from simulator import find
+from simulator.datasets.checks import Need
+from simulator.datasets.labels import Labels, in_order, label_forms, label_set_problem
+from simulator.datasets.reading import DataSet, Wish, dataset_of, read_dataset
+from simulator.datasets.skipped import Skipped
+from simulator.datasets.spool import RowPlan
+from simulator.errors import InputError
+from simulator.files.columns import field_of, is_extra
+from simulator.masking import masked_case, redactor_of
+from simulator.notation import read_sample
+from simulator.outputs.checking import ReferenceCheck
+from simulator.outputs.metric_file import read_outputs
+from simulator.plan import already_read
+from simulator.prompting.applied import Applied, applied
+from simulator.rubrics import Rubric
+from simulator.settings import Settings
+from simulator.types import Case, Persona
+
+# What a judge compares the answer with; for all others, what they ask for by name.
+_COMPARES: dict[str, frozenset[Need]] = {"label": frozenset({"label"}), "choice": frozenset({"label"})}
+# So many of the rows that are left out are told at once.
+_TOLD = 3
+
+
+class PlannedRows(NamedTuple):
+    """What is asked, who asks, the settings with the judges that were chosen, and what was left out."""
+
+    plan: RowPlan
+    personas: tuple[Persona, ...]
+    settings: Settings
+    skipped: Skipped
+    chosen: str
+    unused: tuple[str, ...]
+
+    def told(self) -> Iterator[str]:
+        """Lines on what is not used, which judges were chosen and which rows are left out."""
+        if self.unused and self.settings.prompt is None:
+            yield f"{self.settings.cases}: nothing is made of the columns {', '.join(self.unused)}."
+        if self.chosen:
+            names = ", ".join(self.settings.judges)
+            yield f"Judges that fit the data ({self.chosen}): {names}. Others: --judges NAME,..."
+        if count := self.skipped.count:
+            shown = [f"  {row}" for row in self.skipped.listed[:_TOLD]]
+            more = [f"  and {count - _TOLD} more; the report lists them."] if count > _TOLD else []
+            head = f"{count:,} of {self.skipped.rows:,} rows left out (--strict stops at the first):"
+            yield "\n".join([head, *shown, *more])
+
+
+def plan_rows(settings: Settings) -> PlannedRows:
+    """The rows of `settings.cases` that are asked, in their order.
+
+    Without judges of the user's own, those that fit the form of the data are chosen. Raises CaseFileError
+    for a file without one good row, and with `--strict` at the first faulty one.
+    """
+    if settings.cases is None:
+        msg = "evaluate needs a data set: python run.py evaluate questions.jsonl"
+        raise InputError(msg)
+    prompted = applied(settings)
+    labels = label_forms(settings.labels, prompted.labels) if prompted else settings.labels
+    found = _read(settings.cases, settings, labels, prompted)
+    chosen = ""
+    if _is_to_be_chosen(settings):
+        judges, chosen = found.profile.judges()
+        settings = settings.model_copy(update={"judges": judges})
+    if "label" in map(find.judge_name, settings.judges):
+        every = labels or label_forms(in_order(found.profile.names))
+        if wrong := label_set_problem(every):
+            msg = f"{settings.cases}: {wrong} Name all there are: --labels A,B."
+            raise InputError(msg)
+        settings = settings.model_copy(update={"labels": every})
+    if settings.outputs is None:
+        found.check([_needs(name) for name in settings.judges], [find.judge_name(n) for n in settings.judges])
+    else:
+        references = ReferenceCheck(read_outputs(settings.outputs))
+        found.leave_out(references)
+        references.done()
+    sample = read_sample(settings.sample) if settings.sample else None
+    rows = found.rows(settings.language, sample, settings.limit)
+    scripted = find.scripted()
+    plan = RowPlan(rows, scripted.id, settings.repeats)
+    unused = tuple(each for each in found.profile.columns if not (field_of(each) or is_extra(each)))
+    return PlannedRows(plan, (scripted,), settings, found.skipped, chosen, unused)
+
+
+def _read(name: str, settings: Settings, labels: Labels, prompted: Applied | None) -> DataSet:
+    fixed = settings.language if settings.language in ("ja", "en") else None
+    redactor = redactor_of(settings)
+    mask: Callable[[Case, int], Case] = (
+        partial(masked_case, redactor=redactor) if redactor else lambda case, _: case
+    )
+    wish = Wish(fixed, settings.strict, prompted is None, tuple(labels), mask)
+    if prompted is not None:
+        wish = wish._replace(lacks=prompted.lacks)
+    cases = already_read(name, fixed, settings.worksheet or "")
+    return read_dataset(Path(name), wish) if cases is None else dataset_of(name, cases, wish)
+
+
+def _is_to_be_chosen(settings: Settings) -> bool:
+    """Whether nobody has said who grades."""
+    return "judges" not in settings.model_fields_set and not (settings.outputs or settings.scoring)
+
+
+def _needs(name: str) -> frozenset[Need]:
+    """What of a row a judge compares the answer with; nothing for one that looks at the answer alone."""
+    filed, judge = find.judge_name(name), find.judge(name)
+    if filed in _COMPARES:
+        return _COMPARES[filed]
+    wanted = judge.needs if isinstance(judge, Rubric) else inspect.signature(judge).parameters
+    return frozenset({"references"} if {"reference", "references"} & {*wanted} else ())

@@ -1,0 +1,1 @@
+"""Thresholds for scores, from answers that people said are right or wrong."""

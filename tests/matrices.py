@@ -1,0 +1,95 @@
+"""What tests of matrices share: one as it may come out, with everything that can become of a cell."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from simulator.matrix.against import Against
+from simulator.matrix.figures import CellFigures, Compared, DataFigures, JudgeFigures, Labels
+from simulator.matrix.plan import Cell
+from simulator.types import PASSED, Language
+
+ID = "20261121-090400512-matrix-3f2a"
+NOT_HELD: dict[str, Any] = {
+    "run": "", "seconds": 0, "rows": 0, "graded_usd": None, "answers_usd": None, "answer_seconds": None,
+    "tokens_in": 0, "tokens_out": 0,
+}  # fmt: skip
+WHY = "unknown prompt 'strct'. Did you mean strict?"
+
+
+def judged(mean: float, stderr: float | None, verdict: Any = "", **more: Any) -> JudgeFigures:
+    """What a judge gave a cell of 40 rows; without a verdict it was not compared."""
+    known: dict[str, Any] = {"mean": mean, "stderr": stderr, "n": 40, "planned": 40}
+    beside = {key: more.pop(key) for key in ("difference", "open") if key in more}
+    to = more.pop("to", "faq/strict/qwen3")
+    against = Against(verdict=verdict, to=to, rows=40, **beside) if verdict else None
+    return JudgeFigures(**(known | more), against=against)
+
+
+def a_cell(prompt: str, model: str, *judges: JudgeFigures, **more: Any) -> CellFigures:
+    """A finished cell of the data set faq."""
+    names = ("exact_match", "llm_correctness", PASSED)
+    known: dict[str, Any] = {
+        "cell": Cell(data="faq", prompt=prompt, model=model), "state": "finished", "rows": 40,
+        "seconds": 12.5,
+        "run": f"20261121-090405001-faq-{prompt}-{model}-9c1e", "answer_seconds": 0.84, "graded_usd": 0.0123,
+        "answers_usd": 0.000456, "tokens_in": 9_120, "tokens_out": 2_044,
+        "judges": dict(zip(names, judges, strict=False)),
+    }  # fmt: skip
+    return CellFigures(**(known | more))
+
+
+def compared(language: Language = "ja", title: str = "", silent: int = 2) -> Compared:
+    """Three data sets: one with a best cell and one that failed, labels, and one that is not begun."""
+    faq = (
+        a_cell(
+            "strict", "qwen3", judged(0.875, 0.053, "best"), judged(0.84, 0.03, "highest", open=1),
+            judged(0.8, 0.064, "best"), silent=silent,
+        ),
+        a_cell(
+            "plain", "qwen3", judged(0.55, 0.079, "worse", difference=-0.325),
+            judged(0.83, 0.03, "no_difference", difference=-0.01, n=38, failed=2),
+            judged(0.5, 0.08, "worse", difference=-0.3), not_extracted=3, answers_usd=None,
+        ),
+        a_cell("strct", "qwen3", state="failed", error=WHY, **NOT_HELD),
+    )  # fmt: skip
+    return Compared(
+        id=ID,
+        title=title,
+        created=datetime(2026, 11, 21, 9, 4, tzinfo=UTC),
+        language=language,
+        data=(
+            DataFigures(
+                name="faq",
+                judges=("exact_match", "llm_correctness", PASSED),
+                primary="exact_match",
+                cells=faq,
+            ),
+            DataFigures(name="morality", judges=("label",), primary="label", cells=_labels(), by_f1=True),
+            DataFigures(name="chat", judges=("fluency",), primary="fluency", cells=_unfinished()),
+        ),
+    )
+
+
+def _labels() -> tuple[CellFigures, ...]:
+    first = Labels(accuracy=0.9579, accuracy_stderr=0.0069, f1=0.7, f1_stderr=0.0504)
+    second = Labels(accuracy=0.9299, accuracy_stderr=0.0087, f1=0.1333, f1_stderr=0.04)
+    return (
+        _told_apart("qwen3", first, verdict="highest", open=1),
+        _told_apart("gpt-5-mini", second, verdict="no_difference", difference=-0.028),
+    )
+
+
+def _told_apart(model: str, labels: Labels, **against: Any) -> CellFigures:
+    known = {"n": 856, "planned": 856, "to": "morality/qwen3"}
+    label = judged(labels.accuracy, labels.accuracy_stderr, **against, **known)
+    cell = Cell(data="morality", model=model)
+    return a_cell("", model, cell=cell, labels=labels, judges={"label": label})
+
+
+def _unfinished() -> tuple[CellFigures, ...]:
+    begun = Cell(data="chat", prompt="plain", model="qwen3")
+    planned = Cell(data="chat", prompt="strict", model="qwen3")
+    return (
+        a_cell("plain", "qwen3", cell=begun, state="begun", judges={"fluency": judged(0.9, None, n=1)}),
+        a_cell("strict", "qwen3", cell=planned, state="planned", **NOT_HELD),
+    )

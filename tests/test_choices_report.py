@@ -1,0 +1,202 @@
+"""Multiple choice: accuracy by subject with its error, letters and baselines, in every view."""
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from io import StringIO
+from math import sqrt
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from judges.choice import choice
+from simulator.analysis.choices import choices, standard_error
+from simulator.analysis.gate import decide
+from simulator.analysis.summary import summarise
+from simulator.commands.app import main
+from simulator.prompting.reading import read_prompt
+from simulator.prompting.rendering import Rendering
+from simulator.prompts import read_toml
+from simulator.reports import choices as in_reports
+from simulator.reports.console import paint
+from simulator.reports.html import render
+from simulator.reports.markdown import markdown
+from simulator.reports.sections import sections
+from simulator.reports.sheet_figures import summary_sheet
+from simulator.reports.told import Told
+from simulator.types import Answer, Case, Conversation, Exhibit, Language, RedRules, Results, Run, Score, Turn
+
+# Subject, right letter, reply: five of eight right, one that states nothing.
+ROWS = [
+    ("history", "A", "Answer: A"), ("history", "B", "Answer: A"), ("history", "C", "答え: C"),
+    ("algebra", "D", "Answer: A"), ("algebra", "A", "Answer: A"), ("algebra", "B", "Answer: B"),
+    ("algebra", "C", "I cannot tell."), ("", "D", "D"),
+]  # fmt: skip
+# The first line of its template for multiple choice.
+SIMPLE_EVALS = (
+    "Answer the following multiple choice question. The last line of your response should be of the "
+    "following format: 'Answer: $LETTER' (without quotes) where LETTER is one of ABCD. "
+    "Think step by step before answering."
+)
+TEXTS = ("one", "two", "three", "the last")
+
+
+def a_run(rows: Sequence[tuple[str, str, str]] = tuple(ROWS), language: Language = "en") -> Results:
+    """A finished run of these rows, graded by the judge itself."""
+    talks, scores = [], []
+    for number, (subject, letter, reply) in enumerate(rows):
+        case = Case(
+            id=str(number), question="q?", language=language, choices=TEXTS,
+            label=TEXTS["ABCD".index(letter)], tags=(subject,) if subject else (),
+        )  # fmt: skip
+        turn = Turn(index=1, user="q?", answer=Answer(text=reply))
+        key = f"scripted/{number}#1"
+        talks.append(Conversation(id=key, case=case, persona="scripted", turns=(turn,)))
+        scores.append(choice(Exhibit(conversation=key, case=case, persona="scripted", turn=turn)))
+    run = Run(id="r", created=datetime(2026, 1, 1, tzinfo=UTC), settings={}, status="finished")
+    return Results(run=run, planned=len(talks), conversations=tuple(talks), scores=tuple(scores))
+
+
+def a_report(results: Results, language: Language) -> Told:
+    summary = summarise(results, rules=RedRules(), judges=("choice",), seed=0)
+    return Told(results, summary, decide(summary, None, 0.05), language)
+
+
+def test_figures() -> None:
+    """By subject in the order of the data set, with n; what could not be read is wrong and counted."""
+    found = choices(a_run())
+    assert found is not None
+
+    assert (found.accuracy.right, found.accuracy.n, found.accuracy.not_extracted) == (5, 8, 1)
+    assert found.accuracy.stderr == pytest.approx(sqrt(0.625 * 0.375 / 7))
+    assert {name: (each.right, each.n) for name, each in found.subjects.items()} == {
+        "history": (2, 3), "algebra": (2, 4), "": (1, 1),
+    }  # fmt: skip
+    assert list(found.subjects) == ["history", "algebra", ""]
+    assert found.subjects[""].stderr is None
+    assert found.chosen == {"A": 4, "B": 1, "C": 1, "D": 1}
+    assert found.right == {"A": 2, "B": 2, "C": 2, "D": 2}
+    assert (found.chance, found.longest) == (0.25, 0.25)
+
+
+@given(n=st.integers(2, 5000), share=st.floats(0, 1))
+def test_the_standard_error(n: int, share: float) -> None:
+    """That of the mean of n zeros and ones, with n - 1 under the root of its variance."""
+    right = round(n * share)
+    mean = right / n
+    variance = (right * (1 - mean) ** 2 + (n - right) * mean**2) / (n - 1)
+
+    assert standard_error(right, n) == pytest.approx(sqrt(variance / n), abs=1e-9)
+
+
+def test_what_was_not_graded_is_not_counted() -> None:
+    """A failed grade is no wrong answer; a silent bot's is."""
+    results = a_run(ROWS[:3])
+    first, second, third = results.scores
+    failed = first.model_copy(update={"state": "failed", "value": None, "raw": None, "detail": {}})
+    silent = Score(
+        judge="choice", conversation=second.conversation, turn=1, state="scored", value=0, raw=0, scale=(0, 1)
+    )
+    found = choices(results.model_copy(update={"scores": (failed, silent, third)}))
+    assert found is not None
+
+    assert (found.accuracy.right, found.accuracy.n, found.failed) == (1, 2, 1)
+    assert found.right == {"B": 1, "C": 1}
+
+
+def test_other_runs_have_nothing_of_it() -> None:
+    """Neither a run without choices nor one that nobody graded for them."""
+    results = a_run()
+
+    assert choices(results.model_copy(update={"scores": ()})) is None
+    assert in_reports.section(results.model_copy(update={"conversations": ()}), "en") is None
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_every_view_has_the_table(language: Language) -> None:
+    """Console, page, Markdown and the worksheet of figures, in the reader's language."""
+    results = a_run(language=language)
+    told = a_report(results, language)
+    screen = Console(file=StringIO(), width=110)
+    paint(told.summary, told.gate, results, language, screen)
+    shown = in_reports.TEXT(language, "by_subject"), in_reports.TEXT(language, "not_extracted")
+    page = render(results, told.summary, told.gate, language)
+    sheet = {row.key: row.cells for row in summary_sheet(told).rows}
+
+    for view in (screen.file.getvalue(), page, markdown(told).replace("\\", "")):  # type: ignore[attr-defined]
+        for text in (*shown, "algebra", "0.5000 ± 0.2887", "0.6250 ± 0.1830", "0.250"):
+            assert text in view
+    assert sheet["choices.subjects.algebra"]["value"].number == 0.5
+    assert "n" not in sheet["choices"]["value"].text
+
+
+def test_subjects_cannot_speak_to_a_page() -> None:
+    """What a data set calls a subject is text."""
+    results = a_run([("<script>x</script>", "A", "A"), ("\x1b[31mred", "B", "A")])
+    told = a_report(results, "en")
+    page = render(results, told.summary, told.gate, "en")
+
+    assert "<script>x" not in page
+    assert "\x1b" not in page + markdown(told)
+
+
+def test_as_json() -> None:
+    """Under `choices`, to four decimals."""
+    (section,) = [each for each in sections(a_run(), "en") if each.key == "choices"]
+    figures = json.loads(json.dumps(section.figures))
+
+    assert (figures["accuracy"], figures["stderr"], figures["n"]) == (0.625, 0.183, 8)
+    assert figures["subjects"]["history"]["accuracy"] == 0.6667
+    assert (figures["chance"], figures["longest_choice"], figures["chosen"]["A"]) == (0.25, 0.25, 4)
+
+
+def test_words_are_the_same_in_both_languages() -> None:
+    """Neither language lacks one."""
+    tables = read_toml(in_reports.TEXT.path)
+
+    assert set(tables["ja"]) == set(tables["en"])
+
+
+@pytest.mark.parametrize("variant", ["", ":plain", ":assistant", ":expert", ":concise"])
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_the_template(variant: str, language: Language) -> None:
+    """In English word for word that of simple-evals; the variants differ in the system prompt alone."""
+    case = Case(id="1", question="Which?", language=language, choices=TEXTS, label="one")
+    asked = Rendering(read_prompt(f"choose{variant}"))(case)
+
+    assert asked.user.endswith("\n\nWhich?\n\nA) one\nB) two\nC) three\nD) the last")
+    assert asked.choices == ()  # the letter is read behind the reasoning
+    assert bool(asked.system) == (variant not in ("", ":plain"))
+    if language == "en":
+        assert asked.user.partition("\n")[0] == SIMPLE_EVALS
+    else:
+        assert "「答え: X」" in asked.user
+        assert "ABCD" in asked.user
+
+
+def test_the_letter_alone() -> None:
+    """The other prompt asks for nothing else, and says among which letters it is to be chosen."""
+    case = Case(id="1", question="Which?", language="ja", choices=(*TEXTS, "and more"), label="one")
+    asked = Rendering(read_prompt("letter"))(case)
+
+    assert asked.choices == tuple("ABCDE")
+    assert "ABCDE" in asked.user
+
+
+def test_a_file_end_to_end(tmp_path: Path, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`evaluate` of the bundled questions with the bundled prompt; the judge is chosen by the data."""
+    (tmp_path / "bot.py").write_text(
+        "def answer(text):\n    assert '答え: X' in text and 'A) ' in text\n"
+        "    return '考えました。\\n答え: B'\n",
+        encoding="utf-8",
+    )
+    file = str(root / "demo" / "datasets" / "multiple_choice.csv")
+
+    assert main(["evaluate", file, "--prompt", "choose:expert", "--adapter", "bot.py:answer", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert list(found["judges"]) == ["choice"]
+    assert (found["choices"]["n"], found["choices"]["right"], found["choices"]["not_extracted"]) == (12, 5, 0)
+    assert list(found["choices"]["subjects"]) == ["地理", "理科", "国語"]

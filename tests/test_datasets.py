@@ -1,0 +1,201 @@
+"""Data sets as they are read: forms of answers, what is wrong with rows, lines, names of judges."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from simulator import find
+from simulator.datasets.checks import lacking, outside
+from simulator.datasets.forms import form_of, usual_form
+from simulator.datasets.names import ARTICLE_NAMES, CONTEST_NAMES, our_name
+from simulator.datasets.reading import Wish, read_dataset
+from simulator.datasets.spool import RowPlan
+from simulator.errors import CaseFileError
+from simulator.files import streams
+from simulator.files.streams import lines_of
+from simulator.notation import Sample
+from simulator.types import Case
+from tests.case_files import saved
+
+
+def dataset(folder: Path, *lines: str, name: str = "rows.jsonl") -> list[Case]:
+    """The good rows of a file of these lines."""
+    return list(read_dataset(saved(folder, "\n".join(lines), name), Wish()).rows())
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("42", "number"),
+        ("9,800円", "number"),
+        ("東京タワー", "word"),
+        ("New York", "word"),
+        ('{"a": 1}', "json"),
+        ("curl -X GET http://example.com/data", "code"),
+        ("SELECT name FROM users", "code"),
+        ("14日以内なら返品できます。", "sentence"),
+        ("You can return it within two weeks.", "sentence"),
+        ("はい。できます。電話でどうぞ。お待ちしています。", "text"),
+        ("あ" * 90, "text"),
+    ],
+)
+def test_the_form_of_an_answer(text: str, form: str) -> None:
+    """What an answer looks like says how it can be compared."""
+    assert form_of(text) == form
+
+
+def test_the_usual_form_is_the_most_frequent() -> None:
+    """Of equally many the longer form counts; without any there is none."""
+    assert usual_form(["word", "word", "text"]) == "word"
+    assert usual_form(["word", "text"]) == "text"
+    assert usual_form([]) is None
+
+
+def test_the_articles_names_mean_judges_of_the_shelf() -> None:
+    """Every name is understood wherever judges are named, and files its scores under our own."""
+    for given, ours in {**ARTICLE_NAMES, **CONTEST_NAMES}.items():
+        assert ours in find.judge_names(), given
+    assert find.judge_name("rougeL") == "rouge_l"
+    assert find.judge("em") is find.judge("exact_match")
+    assert our_name("turn") == "turn"
+    assert our_name("cosine_similarity") == "cosine_similarity"
+
+
+@pytest.mark.parametrize(
+    ("label", "problem"),
+    [
+        ("はい", ""),
+        ("Ａ", ""),
+        ("b", ""),
+        ("1", ""),
+        ("C", "none of the 2 choices"),
+        ("多分", "none of the 2"),
+    ],
+)
+def test_a_label_is_one_of_the_choices(label: str, problem: str) -> None:
+    """By its text, its letter or its number, in either width."""
+    case = Case(id="1", question="q", language="ja", choices=("はい", "いいえ"), label=label)
+    said = outside(case, ()) or ""
+
+    assert problem in said
+    assert bool(said) == bool(problem)
+
+
+def test_a_label_is_one_of_those_there_are() -> None:
+    """Where all labels are known, another one is a mistake; where they are not, none is."""
+    case = Case(id="1", question="q", language="ja", label="spam")
+
+    assert outside(case, ()) is None
+    assert outside(case, ("spam", "ham")) is None
+    assert "'spam'" in (outside(case, ("yes", "no")) or "")
+
+
+def test_a_row_lacks_something_when_nobody_can_grade_it() -> None:
+    """One judge that needs nothing of it is enough."""
+    case = Case(id="1", question="q", language="ja")
+    needs = frozenset({"references"})
+
+    assert lacking(case, [needs]) == "references"  # type: ignore[list-item]
+    assert lacking(case, [needs, frozenset()]) is None  # type: ignore[list-item]
+
+
+def test_further_columns_are_values(tmp_path: Path) -> None:
+    """What no field is made of is kept as text, also of a case that was written by us."""
+    (case,) = dataset(
+        tmp_path, '{"question": "q", "premise": " p ", "n": 3, "list": [1, "あ"], "none": null}'
+    )
+    (again,) = dataset(tmp_path, case.model_dump_json())
+
+    assert case.values == {"premise": "p", "n": "3", "list": '[1, "あ"]', "none": ""}
+    assert again == case
+
+
+def test_a_prompts_row_needs_no_question(tmp_path: Path) -> None:
+    """Its values stand for the question; a row of empty values has nothing to ask."""
+    path = saved(tmp_path, "premise,hypothesis\n雨だ,晴れだ\n,\nx,\n")
+    found = read_dataset(path, Wish(asks=False))
+
+    assert [case.question for case in found.rows()] == ["premise: 雨だ\nhypothesis: 晴れだ", "x"]
+    with pytest.raises(CaseFileError, match="no question column"):
+        read_dataset(path, Wish())
+
+
+def test_numbers_are_ids(tmp_path: Path) -> None:
+    """Rows keep their number when those before them are left out; one that is taken is told."""
+    rows = ['{"question": "a"}', "nonsense", '{"question": "b"}', '{"id": "005", "question": "c"}']
+    found = read_dataset(saved(tmp_path, "\n".join([*rows, '{"question": "d"}']), "a.jsonl"), Wish())
+
+    assert [case.id for case in found.rows()] == ["001", "003", "005"]
+    assert [row.why for row in found.skipped.listed][1] == (
+        "it has no id, and its number, 005, is the id on line 4; give it one."
+    )
+
+
+def test_rows_by_lot_in_a_language(tmp_path: Path) -> None:
+    """The sample is of the rows in the language that is asked for."""
+    lines = [f'{{"id": "{n}", "question": "{"何" if n % 2 else "what"}"}}' for n in range(20)]
+    found = read_dataset(saved(tmp_path, "\n".join(lines), "a.jsonl"), Wish())
+
+    assert {case.language for case in found.rows("en", Sample(4))} == {"en"}
+    assert len(found.rows("en", Sample(4))) == 4
+    with pytest.raises(CaseFileError, match="leave out --language"):
+        read_dataset(saved(tmp_path, lines[0], "b.jsonl"), Wish()).rows("ja")
+
+
+def test_rows_and_plan_are_sequences(tmp_path: Path) -> None:
+    """Rows are found by place and by id, in whatever order; every row stands once for each repeat."""
+    found = read_dataset(
+        saved(tmp_path, "\n".join(f'{{"id": "r{n}", "question": "{n}"}}' for n in range(9)), "a.jsonl"),
+        Wish(),
+    )
+    rows = found.rows()
+    plan = RowPlan(rows, "scripted", 2)
+    asked = ["r0", "r0", "r1", "r7", "r2", "r8", "none", "r3"]
+
+    assert [case.id for case in map(rows.of_id, asked) if case] == [key for key in asked if key != "none"]
+    assert [case.id for case in rows[2:4]] == ["r2", "r3"]
+    assert (len(plan), plan[3].id, plan[-1].id) == (18, "scripted/r1#2", "scripted/r8#2")
+    assert [talk.id for talk in plan[:3]] == ["scripted/r0#1", "scripted/r0#2", "scripted/r1#1"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp932", "utf-16"])
+def test_lines_in_any_encoding(tmp_path: Path, encoding: str) -> None:
+    """UTF-8 is read line by line; other encodings, and any line ends, give the same lines."""
+    path = tmp_path / "a.txt"
+    path.write_bytes("質問\r\n料金は?\n解約は?".encode(encoding))
+
+    assert list(lines_of(path)()) == ["質問\n", "料金は?\n", "解約は?"]
+    packed = tmp_path / "a.txt.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert list(lines_of(packed)()) == list(lines_of(path)())
+
+
+def test_what_is_no_text_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it is where a whole file is read: NUL bytes, office files, empty files, packed bombs."""
+    for content, said in ((b"a\n\0", "line 2: a NUL byte"), (b"PK\x03\x04", "an Excel"), (b" \n", "empty")):
+        path = tmp_path / "a.csv"
+        path.write_bytes(content)
+        with pytest.raises(CaseFileError, match=said):
+            lines_of(path)
+    monkeypatch.setattr(streams, "bearable_bytes", lambda _: 10)
+    packed = tmp_path / "a.csv.gz"
+    packed.write_bytes(gzip.compress(b"x" * 100))
+    assert not streams._is_plain(packed)
+
+
+def test_objects_need_not_stand_on_lines_of_their_own(tmp_path: Path) -> None:
+    """From the first line on that is no object, the rest is read as one text; lines keep their numbers."""
+    lines = ['{"question": "a"}', '{"question":', ' "b"}', "", '{"question": "c"} {"question": "d"}', "oops"]
+    found = read_dataset(saved(tmp_path, "\n".join([*lines, '{"question": "e"}']), "a.jsonl"), Wish())
+
+    assert [case.question for case in found.rows()] == ["a", "b", "c", "d", "e"]
+    assert [str(row) for row in found.skipped.listed] == [
+        "line 6: not valid JSON (Expecting value, at line 6, character 1)."
+    ]
+
+
+def test_a_broken_list_cannot_be_read_on(tmp_path: Path) -> None:
+    """Behind a mistake in a JSON list nobody knows where the next row begins."""
+    with pytest.raises(CaseFileError, match="line 2: not valid JSON"):
+        dataset(tmp_path, '[{"question": "a"},', '{"question": },', '{"question": "c"}]', name="a.json")

@@ -1,0 +1,210 @@
+"""Which judges fit the right answers of a data set, and what they give for the well-known examples."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.commands.app import main
+from simulator.metrics import meteor, rouge_l
+from simulator.outputs.fitting import FILE, WORDS, Form, fits_of, looks, metric_file, reason
+from simulator.outputs.metric_file import read_outputs
+from simulator.prompts import read_toml
+from simulator.types import Case, Language
+from tests.servers.openai import serve
+
+FORMS: tuple[Form, ...] = ("label", "number", "phrase", "code", "json", "sentence", "text")
+CURL, WITHOUT = "curl -X GET http://example.com/data", "curl -X http://example.com/data"
+CAT = "猫が机の上にいる"
+# The same, the same in other words, nearly the same words but the opposite, and something else.
+CATS = (CAT, "机の上に猫がいます", "猫が机の下にいる", "犬が公園を走っている")
+
+
+def cases(*references: str, label: bool = False) -> list[Case]:
+    """A case for each right answer."""
+    return [
+        Case(id=str(at), question="q", language="ja", **({"label": text} if label else {"references": text}))
+        for at, text in enumerate(references)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("texts", "form"),
+    [
+        (["肯定", "否定"] * 10, "label"),
+        (["0", "1", "1"] * 8, "label"),
+        (["富士山", "淀川", "新宿区"], "phrase"),
+        (["1,000円", "2024", "3.14"], "number"),
+        ([CURL, "SELECT * FROM t", "git push --force"], "code"),
+        (["[1, 2]", "[3]"], "json"),
+        (list(CATS), "sentence"),
+        (["The cat is on the desk.", "A dog runs in the park."], "sentence"),
+        (["返品は14日以内です。" * 20, "配送は3日です。" * 20], "text"),
+    ],
+)
+def test_the_form_of_right_answers(texts: list[str], form: Form) -> None:
+    """What most of them are; few different ones, each several times, are labels."""
+    (look,) = looks(cases(*texts))
+
+    assert (look.output, look.form, look.rows) == ("default", form, len(texts))
+
+
+def test_a_label_column_will_do() -> None:
+    """Where there is no reference."""
+    (look,) = looks(cases("肯定", "否定", label=True))
+
+    assert look.form == "label"
+
+
+def test_json_is_looked_at_key_by_key() -> None:
+    """Each output has its own form, and lists in it are JSON again."""
+    answer = {"curl": CURL, "n": 3, "cat": CAT, "list": [1]}
+    found = looks(cases(*[json.dumps(answer, ensure_ascii=False)] * 3))
+
+    assert {look.output: look.form for look in found} == {
+        "curl": "code", "n": "number", "cat": "sentence", "list": "json",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_every_judge_has_its_reason(language: Language) -> None:
+    """One line in both languages; the offered metric file is one that evaluate reads."""
+    for form in FORMS:
+        fits = fits_of(form)
+        assert [fit.fits for fit in fits] == sorted((fit.fits for fit in fits), reverse=True)
+        assert all("\n" not in reason(form, fit.judge, language) for fit in fits)
+        assert WORDS(language, form)
+    tables = read_toml(FILE)
+    assert set(tables["ja"]) == set(tables["en"])
+
+
+def test_the_offered_file_is_valid(tmp_path: Path) -> None:
+    """For every form."""
+    found = [
+        looks(cases(text))[0]._replace(output=text) for text in ("山", "3", CURL, CAT, "説明です。" * 30)
+    ]
+    Path("m.json").write_text(metric_file(found), encoding="utf-8")
+
+    assert [m.name for m in read_outputs("m.json").named[CURL]] == ["rougeL"]
+    assert read_outputs("m.json").decides
+
+
+def test_the_command_that_lacks_a_word() -> None:
+    """ROUGE-L's F of 0.857 is of words between blanks; for METEOR it matters which is the reference."""
+    assert rouge_l(WITHOUT, [CURL], "blank").value == pytest.approx(6 / 7)
+    assert rouge_l(WITHOUT, [CURL]).value == pytest.approx(12 / 13)
+    assert meteor(WITHOUT, [CURL], "blank").value == pytest.approx(0.6553, abs=1e-4)
+    assert meteor(CURL, [WITHOUT], "blank").value == pytest.approx(0.8244, abs=1e-4)
+    assert meteor(WITHOUT, [CURL]).value == pytest.approx(0.8535, abs=1e-4)
+    assert meteor(CURL, [WITHOUT]).value == pytest.approx(0.9654, abs=1e-4)
+
+
+def by_meaning(body: dict[str, Any]) -> list[list[float]]:
+    """Embeddings that know what is said: who, where, and doing what; not in which words."""
+    topics = ("猫", "犬", "机", "公園", "上", "下", "いる いま", "走")
+    given = body["input"] if isinstance(body["input"], list) else [body["input"]]
+    return [[float(any(word in text for word in topic.split())) for topic in topics] for text in given]
+
+
+def test_three_cats(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """By meaning a paraphrase is as near as the sentence itself; by words the opposite is nearer than it."""
+    rows = [
+        {"id": str(at), "question": "q", "reference": CAT, "answer": text} for at, text in enumerate(CATS)
+    ]
+    Path("cats.jsonl").write_text(
+        "\n".join(json.dumps(row, ensure_ascii=False) for row in rows), encoding="utf-8"
+    )
+    with serve(embed=by_meaning) as server:
+        monkeypatch.setenv("REHEARSAL_EMBED_URL", server.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
+        code = main([
+            "evaluate", "cats.jsonl", "--adapter", "recorded", "--redact", "off",
+            "--judges", "cosine_similarity,rougeL,meteor", "--to", "json",
+        ])  # fmt: skip
+    capsys.readouterr()
+    (report,) = Path("runs").glob("*/report.json")
+    scores = [row["scores"] for row in json.loads(report.read_text(encoding="utf-8"))["rows"]]
+    same, reworded, opposite, other = range(4)
+
+    def rank(judge: str) -> list[int]:
+        return sorted(range(4), key=lambda at: (-scores[at][judge]["value"], at))
+
+    assert code == 0
+    assert rank("cosine_similarity") == [same, reworded, opposite, other]
+    assert rank("rouge_l") == rank("meteor") == [same, opposite, reworded, other]
+    assert [round(each["cosine_similarity"]["value"], 2) for each in scores] == [1, 1, 0.75, 0.25]
+    assert [round(each["rouge_l"]["value"], 2) for each in scores] == [1, 0.59, 0.88, 0.33]
+    assert [round(each["meteor"]["value"], 2) for each in scores] == [1, 0.83, 0.86, 0.31]
+
+
+def examine(*arguments: str) -> int:
+    return main(["doctor", *arguments])
+
+
+def test_a_data_set_is_told_in_its_own_language(capsys: pytest.CaptureFixture[str]) -> None:
+    """The form, who fits and who does not, a file to copy, and METEOR thresholds that nothing reaches."""
+    rows = [
+        {"question": "どこ？", "reference": json.dumps({"cmd": CURL, "name": "山"}, ensure_ascii=False)}
+    ] * 3
+    Path("r.jsonl").write_text(
+        "\n".join(json.dumps(row, ensure_ascii=False) for row in rows), encoding="utf-8"
+    )
+    Path("m.json").write_text('{"cmd": [{"name": "meteor", "threshold": 0.99}], "name": ["meteor"]}', "utf-8")
+    assert examine("r.jsonl", "--outputs", "m.json") == 0
+    out = capsys.readouterr().out
+
+    assert "出力 cmd：コード・コマンド（3/3 件、英語 3、異なるもの 1、長さの中央値 35 字）" in out
+    assert "  ○ rougeL             並びの共通部分を数えるので、足りない・余る引数の分だけ下がる（" in out
+    assert "（はじめの基準値 0.8）\n" in out
+    assert "  × cosine_similarity  動かないコマンドも、正しいものと近いと出る" in out
+    assert '{\n  "cmd": [{"name": "rougeL", "threshold": 0.8}],\n  "name": ["em"]\n}\n' in out
+    assert "METEOR の基準値" not in out
+
+
+def test_a_meteor_threshold_that_identical_text_misses_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """With how many references have it, and what the reference itself would get."""
+    row = {"question": "Which?", "reference": "two words", "language": "en"}
+    Path("r.jsonl").write_text(f"{json.dumps(row)}\nbroken\n", encoding="utf-8")
+    Path("m.json").write_text('{"default": [{"name": "meteor", "threshold": 1}]}', encoding="utf-8")
+    assert examine("r.jsonl", "--outputs", "m.json") == 0
+    out = capsys.readouterr().out
+    assert examine("r.jsonl", "--outputs", "m.json", "--json") == 0
+    shown = json.loads(capsys.readouterr().out)
+
+    assert "! Output (whole answer): a METEOR threshold of 1 is missed by the reference itself (1 of 1" in out
+    assert "1 rows cannot be read" in out
+    assert (
+        shown["warnings"][0] | {"value": 0.9375, "threshold": 1, "output": "default"} == shown["warnings"][0]
+    )
+    assert shown["outputs"]["default"]["form"] == "phrase"
+    assert shown["outputs"]["default"]["fit"]["em"]["en"].startswith("hardly anything to word differently")
+    assert shown["metrics"] == {"default": ["em"]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["none.jsonl"], "none.jsonl: no such file"),
+        (["--outputs", "m.json"], "--outputs goes with a data set"),
+        (["r.jsonl", "--outputs", "none.json"], "none.json: no such file"),
+    ],
+)
+def test_what_cannot_be_looked_at_is_one_line(
+    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 2, and nothing on standard output."""
+    Path("r.jsonl").write_text('{"question": "q", "reference": "a"}\n', encoding="utf-8")
+    assert examine(*arguments) == 2
+    shown = capsys.readouterr()
+
+    assert (shown.out, shown.err.count("\n")) == ("", 1)
+    assert told in shown.err
+
+
+def test_without_right_answers_others_judge(capsys: pytest.CaptureFixture[str]) -> None:
+    """Judges that compare with nothing are named."""
+    Path("r.jsonl").write_text('{"question": "どうですか"}\n', encoding="utf-8")
+    assert examine("r.jsonl") == 0
+
+    assert "relevance、groundedness、fluency" in capsys.readouterr().out

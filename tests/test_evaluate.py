@@ -1,0 +1,312 @@
+"""Single-turn data sets from the command line: rows asked once, graded, reported; faulty ones left out."""
+
+import json
+import random
+import sqlite3
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import pytest
+
+from simulator.commands.app import main
+from simulator.datasets.skipped import Skipped
+from simulator.reports import row_words
+from simulator.store import find_run, read_run
+from simulator.types import Conversation, Results
+from tests.servers.openai import serve
+
+Evaluate = Callable[..., tuple[int, str, str]]
+BOT = """
+ASKED = []
+
+def answer(question):
+    ASKED.append(question)
+    return "赤です" if "色" in question else "42"
+"""
+ROWS: list[dict[str, Any]] = [
+    {"id": "a", "question": "色は?", "reference": "赤です", "note": "x"},
+    {"id": "b", "question": "数は?", "reference": "42"},
+    {"id": "c", "question": "重さは?", "reference": "3kg"},
+    {"question": "何の色?", "reference": "赤です"},
+]
+
+
+@pytest.fixture
+def evaluate(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Evaluate:
+    """Runs the command line in a folder with a bot."""
+    (tmp_path / "bot.py").write_text(BOT, encoding="utf-8")
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        code = main(arguments)
+        return (code, *capsys.readouterr())
+
+    return run
+
+
+def rows(*given: Any, name: str = "rows.jsonl") -> str:
+    """The name of a new file: objects as JSON, texts as lines of their own."""
+    lines = [each if isinstance(each, str) else json.dumps(each, ensure_ascii=False) for each in given]
+    Path(name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return name
+
+
+def latest() -> Results:
+    """The newest run."""
+    return read_run(find_run("latest", Path("runs")))
+
+
+def test_every_row_is_one_conversation_of_one_turn(evaluate: Evaluate) -> None:
+    """The run is an ordinary one: scripted persona, one turn for each row and repeat, protocol stored."""
+    code, out, _ = evaluate(
+        "evaluate", rows(*ROWS), "--adapter", "bot.py:answer", "--judges", "em,rougeL", "--repeats", "2",
+        "--json",
+    )  # fmt: skip
+    shown, found = json.loads(out), latest()
+
+    assert code == 0
+    assert [talk.id for talk in found.conversations[:2]] == ["scripted/a#1", "scripted/a#2"]
+    assert {talk.persona for talk in found.conversations} == {"scripted"}
+    assert {len(talk.turns) for talk in found.conversations} == {1}
+    assert found.run.settings["protocol"] == "single_turn"
+    assert (found.run.offline, found.run.models) == (False, {})
+    assert list(shown["judges"]) == ["exact_match", "rouge_l"]
+    assert shown["judges"]["exact_match"]["mean"] == 0.75
+    assert shown["conversations"]["planned"] == shown["turns"] == 8
+    assert found.conversations[0].case.values == {"note": "x"}
+    assert found.conversations[-1].case.id == "004"
+
+
+def test_reports_tell_of_rows_and_not_of_customers(evaluate: Evaluate) -> None:
+    """Console, page, Markdown and worksheets speak of rows; nobody's patience or ending is shown."""
+    given = [{**row, "language": "en"} for row in ROWS]
+    _, out, err = evaluate(
+        "evaluate", rows(*given), "--adapter", "bot.py:answer", "--judges", "em", "--to", "markdown,xlsx"
+    )
+    folder = find_run("latest", Path("runs")).parent
+    page = (folder / "report.html").read_text(encoding="utf-8").split("</style>")[1].split("<script>")[0]
+    shown = "\n".join([out, page.split('id="technical"')[0], (folder / "report.md").read_text("utf-8")])
+
+    assert "4 rows, 4 graded" in out
+    assert "4 rows, bot: bot.py:answer. No model takes part" in err
+    assert "Expected: 3kg" in page
+    for word in ("ustomer", "onversation", "Angry", "Data set", "Turn limit", "ended"):
+        assert word not in shown.replace("data-ended", "").replace('id="ended"', ""), word
+
+
+@pytest.mark.parametrize(
+    ("more", "judges"),
+    [
+        ({"reference": "東京タワー"}, "exact_match, contains"),
+        ({"reference": "9,800円"}, "exact_match"),
+        ({"reference": "14日以内なら返品できます。"}, "rouge_l, meteor, cosine_similarity"),
+        ({"reference": "curl -X GET http://example.com/data"}, "rouge_l, exact_match"),
+        ({}, "relevance, groundedness, fluency"),
+        ({"label": "肯定"}, "label"),
+        ({"choices": ["東京", "大阪"], "label": "東京"}, "choice"),
+    ],
+)
+def test_judges_fit_the_data(more: dict[str, Any], judges: str) -> None:
+    """Without --judges, the form of the data chooses them, and which ones is said."""
+    from simulator.row_plan import plan_rows
+    from simulator.settings import Settings
+
+    name = rows({"question": "q", **more}, {"question": "r", **more, "label": more.get("label") and "大阪"})
+    planned = plan_rows(Settings(cases=name, protocol="single_turn"))
+
+    assert ", ".join(planned.settings.judges) == judges
+    assert f": {judges}. Others: --judges" in "\n".join(planned.told())
+
+
+FAULTY: tuple[Any, ...] = (
+    ROWS[0],
+    '{"question": broken',
+    {"id": "a", "question": "again", "reference": "x"},
+    {"question": {"text": "nested"}, "reference": "x"},
+    {"question": "no reference", "reference": ""},
+    {"question": "", "reference": "x"},
+    {"question": "outside", "reference": "x", "choices": ["はい", "いいえ"], "label": "多分"},
+    ROWS[1],
+)
+WRONG = {
+    2: "not valid JSON",
+    3: "the id 'a' is already on line 1",
+    4: "column 'question': an object is not a text",
+    5: "no reference, which judge exact_match compares with",
+    6: "column 'question' is empty",
+    7: "the label '多分' is none of the 2 choices: 'はい', 'いいえ'",
+}
+
+
+def test_faulty_rows_are_left_out_and_told(evaluate: Evaluate) -> None:
+    """Each is named by its line, kept as a note of the run, and shown by console, page and --json."""
+    code, out, err = evaluate(
+        "evaluate", rows(*FAULTY), "--adapter", "bot.py:answer", "--judges", "em", "--json"
+    )
+    told = json.loads(out)["rows_skipped"]
+    page = (find_run("latest", Path("runs")).parent / "report.html").read_text(encoding="utf-8")
+
+    assert code == 0
+    assert (told["rows"], told["count"]) == (8, 6)
+    assert {
+        row["line"]: row["why"].startswith(WRONG[row["line"]]) for row in told["listed"]
+    } == dict.fromkeys(WRONG, True)
+    assert [talk.case.id for talk in latest().conversations] == ["a", "b"]
+    assert latest().notes["rows_skipped"] == told
+    assert "6 of 8 rows left out (--strict stops at the first):\n  line 2: not valid JSON" in err
+    assert "8 行中 6 行を飛ばしました" in err
+    assert "8 行中 6 行を飛ばしました" in page
+
+
+@pytest.mark.parametrize("line", WRONG)
+def test_strict_stops_at_the_first(evaluate: Evaluate, line: int) -> None:
+    """One line on standard error with file, line and reason; no run is made."""
+    name = rows(ROWS[0], FAULTY[line - 1], name="strict.jsonl")
+    code, _, err = evaluate("evaluate", name, "--adapter", "bot.py:answer", "--judges", "em", "--strict")
+
+    assert code == 2
+    assert err.startswith(f"error: strict.jsonl:2: {WRONG[line][:20]}")
+    assert not Path("runs").exists()
+
+
+def test_rehearsals_still_stop_at_the_first_faulty_row(evaluate: Evaluate) -> None:
+    """Without `evaluate`, a faulty row stops everything, whatever --strict would say."""
+    code, _, err = evaluate("simulate", "--cases", rows(*FAULTY), "--adapter", "bot.py:answer")
+
+    assert (code, "rows.jsonl, line 2: not valid JSON" in err) == (2, True)
+
+
+def test_tables_go_on_after_a_faulty_row(evaluate: Evaluate) -> None:
+    """A row with a cell too many, and one with a stray quotation mark, are left out of a CSV."""
+    name = rows("question,reference", "a,42", "b,1,2", 'c,"4"2', "d,42", name="rows.csv")
+    evaluate("evaluate", name, "--adapter", "bot.py:answer", "--judges", "em")
+    told = Skipped.of(latest().notes)
+
+    assert [talk.case.id for talk in latest().conversations] == ["001", "004"]
+    assert [row.line for row in told.listed] == [3, 4]
+
+
+def test_a_file_without_one_good_row_is_an_error(evaluate: Evaluate) -> None:
+    """What is wrong with the first row is said, and that no other can be used either."""
+    code, _, err = evaluate("evaluate", rows({"frage": "x"}, {"frage": "y"}), "--adapter", "bot.py:answer")
+
+    assert code == 2
+    assert "rows.jsonl, line 1: no question column. Found: 'frage'." in err
+    assert "None of the 2 rows can be used." in err
+
+
+def test_a_sample_is_that_of_the_standard_library(evaluate: Evaluate) -> None:
+    """--sample N:SEED takes what random.Random(SEED).sample takes of the rows in file order (0 if none)."""
+    name = rows(*({"id": f"r{n}", "question": "q", "reference": "42"} for n in range(50)))
+    options = ("--adapter", "bot.py:answer", "--judges", "em", "--sample")
+    ids = [f"r{n}" for n in range(50)]
+
+    for sample, seed in (("12", 0), ("12:7", 7)):
+        evaluate("evaluate", name, *options, sample)
+        asked = [talk.case.id for talk in latest().conversations]
+        assert asked == random.Random(seed).sample(ids, 12)
+    evaluate("evaluate", name, *options, "5", "--limit", "2")
+    assert [talk.case.id for talk in latest().conversations] == random.Random(0).sample(ids, 5)[:2]
+    evaluate("evaluate", name, *options, "80")
+    assert [talk.case.id for talk in latest().conversations] == ids
+
+
+def cut_off(run: Path, *kept: Conversation) -> None:
+    """Makes a finished run one that was interrupted after these conversations."""
+    with sqlite3.connect(run) as file:
+        ids = [talk.id for talk in kept]
+        marks = ",".join("?" * len(ids))
+        for table in ("turns", "scores"):
+            file.execute(f"DELETE FROM {table} WHERE conversation NOT IN ({marks})", ids)  # noqa: S608
+        file.execute(f"UPDATE conversations SET ended = NULL WHERE id NOT IN ({marks})", ids)  # noqa: S608
+        file.execute(
+            """UPDATE about SET body = json_set(body, '$.status', 'interrupted') WHERE key = 'run'"""
+        )
+
+
+@pytest.mark.parametrize("word", ["evaluate", "simulate"])
+def test_either_command_resumes_a_run(evaluate: Evaluate, word: str) -> None:
+    """What was asked is not asked again; the rest is, each row once, with the run's own judges."""
+    evaluate("evaluate", rows(*ROWS), "--adapter", "bot.py:answer", "--judges", "em")
+    run, whole = find_run("latest", Path("runs")), latest()
+    cut_off(run, *whole.conversations[:3])
+    code, _, err = evaluate(word, "--resume", "latest")
+    again = latest()
+
+    assert (code, again.run.status) == (0, "finished")
+    assert "1 row, bot: bot.py:answer." in err
+    assert [talk.turns[0].answer.text for talk in again.conversations] == ["赤です", "42", "42", "赤です"]
+    assert {talk.ended for talk in again.conversations} == {"turn_limit"}
+    assert len(again.scores) == 4
+
+
+def test_what_is_for_customers_has_no_effect(evaluate: Evaluate) -> None:
+    """Neither are they options of the command, nor does rehearsal.toml bring them in."""
+    Path("rehearsal.toml").write_text('persona = ["angry"]\nturns = 5\ntypos = 1.0\nlimit = 2\n', "utf-8")
+    evaluate("evaluate", rows(*ROWS), "--adapter", "bot.py:answer", "--judges", "em")
+    found = latest()
+
+    assert [talk.turns[0].user for talk in found.conversations] == ["色は?", "数は?"]
+    assert (found.run.settings["persona"], found.run.settings["turns"]) == ([], 1)
+    for option in ("--persona", "--turns", "--replay", "--customers", "--user-model"):
+        assert evaluate("evaluate", "rows.jsonl", option, "1")[0] == 2
+
+
+def test_nobody_asks_the_user_model(evaluate: Evaluate, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With an endpoint for every role, only judges and the demo bot are called, also in the forecast."""
+    name = rows(*({"id": str(n), "question": "送料はいくらですか", "language": "ja"} for n in range(3)))
+    with serve() as server:
+        monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
+        monkeypatch.setenv("REHEARSAL_JUDGE_KEY", "sk-0123456789abcdef")
+        _, out, _ = evaluate("evaluate", name, "--dry-run", "--json")
+        foreseen = json.loads(out)
+        _, out, err = evaluate("evaluate", name, "--json")
+        shown = json.loads(out)
+
+    assert set(foreseen["forecast"]) == set(shown["calls"]) == {"judge", "demo"}
+    assert shown["calls"] == {"demo": 3, "judge": 3}
+    assert "Judges that fit the data (no references): relevance, groundedness, fluency." in err
+    assert "Models: judge " in err
+    assert "user " not in err.partition("Models: ")[2].splitlines()[0]
+
+
+def test_recorded_answers_are_masked_like_everything_else(evaluate: Evaluate) -> None:
+    """Personal data in a row's answer and in its further columns does not reach the run file."""
+    row = {"question": "連絡先は?", "answer": "090-1234-5678です", "reference": "x", "memo": "090-1234-5678"}
+    evaluate("evaluate", rows(row, {**row, "memo": "-"}), "--adapter", "recorded", "--judges", "em")
+    stored = find_run("latest", Path("runs")).read_bytes()
+
+    assert b"090-1234-5678" not in stored
+
+
+def test_the_scripted_persona_is_on_no_shelf(evaluate: Evaluate) -> None:
+    """`list` does not show it, `--persona all` does not cast it, and nobody can name it."""
+    assert "scripted" not in evaluate("list")[1]
+    assert evaluate("simulate", "--persona", "scripted")[0] == 2
+
+
+def test_a_data_set_is_needed(evaluate: Evaluate) -> None:
+    """Without one, one line says how it is named."""
+    code, _, err = evaluate("evaluate")
+
+    assert (code, "evaluate needs a data set" in err) == (2, True)
+
+
+def test_words_of_rows_stand_for_other_words() -> None:
+    """Each belongs to a text of the reports, in both languages, and uses no variable that this lacks."""
+    files = {"html": "page.toml", "fixes": "fixes.toml"}
+    tables = {**toml("worksheets.toml"), **toml("words.toml")}
+    for table, entries in toml("rows.toml").items():
+        usual = toml(files[table]) if table in files else tables[table]
+        for key, pair in entries.items():
+            assert list(pair) == ["ja", "en"]
+            for language, text in pair.items():
+                before = usual[language][key] if table in files else usual[key][language]
+                assert set(Template(text).get_identifiers()) <= set(Template(before).get_identifiers()), key
+
+
+def toml(name: str) -> dict[str, Any]:
+    """A file of words of the reports."""
+    return tomllib.loads((row_words.FILE.parent / name).read_text(encoding="utf-8"))

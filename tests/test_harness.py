@@ -1,0 +1,338 @@
+"""The bridge to lm_eval without lm_eval: what tasks need, task files, likelihoods, generations, grades."""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import yaml
+
+from rag_adapters._choosing import Refused
+from rag_adapters._echo import tokens_of
+from simulator.commands.app import main
+from simulator.errors import InputError, RagFailure, RehearsalError
+from simulator.harness import library, likelihood
+from simulator.harness.asking import generation, likelihoods_told
+from simulator.harness.documents import Sent, as_chat, conversation, plain_text, sent
+from simulator.harness.likelihood import Likelihoods, Tokens, teller
+from simulator.harness.scores import number, scores_of
+from simulator.harness.session import begin
+from simulator.harness.sources import Sources, check_known, read_task, sources_of
+from simulator.settings import load
+from simulator.types import Answer, Case, Conversation, Message, Turn, Usage
+from tests.servers.likely import completion
+
+LOCAL = "task: mine\ndataset_path: json\ndataset_kwargs: {data_files: x.jsonl}\n"
+HUB = "task: theirs\ndataset_path: someone/data\nprocess_results: !function utils.grade\n"
+PROMPT = """version = "1"
+[ja]
+system = "分類器"
+user = "$question は?"
+[labels]
+good = "良い"
+bad = "悪い"
+"""
+FAQ = "id,question,references\na,送料は,550円\nb,返品は,8日\n"
+
+
+def write(name: str, text: str) -> str:
+    """A file where the test stands."""
+    Path(name).parent.mkdir(parents=True, exist_ok=True)
+    Path(name).write_text(text, encoding="utf-8")
+    return name
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """The one line of a command that there is something to mend about."""
+    assert main(["harness", *arguments]) == 2
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error:")]
+    assert len(lines) == 1
+    return lines[0]
+
+
+def test_an_extra_that_is_missing_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line, exit code 2; a task can be written without it."""
+    monkeypatch.setattr(library, "find_spec", lambda _: None)
+
+    assert "extra 'harness': pip install 'lm-eval" in refused(capsys, "--tasks", "gsm8k")
+    assert main(["harness", "--write-task", "t.yaml", write("faq.csv", FAQ), "--judges", "em"]) == 0
+
+
+def test_only_tasks_of_the_hub_need_the_network() -> None:
+    """Files of one's own need neither it nor lm_eval's tasks; names need both, unless a folder has them."""
+    write("tasks/mine.yaml", LOCAL)
+    write("tasks/theirs.yaml", HUB)
+    write("tasks/pair.yaml", "group: pair\ntask: [mine, {task: mine, num_fewshot: 2}]\n")
+    write("tasks/mixed.yaml", "group: mixed\ntask: [mine, gsm8k]\n")
+    write("tasks/heir.yaml", "include: mine.yaml\ntask: heir\n")
+    folder = Path("tasks").resolve()
+
+    def needs(*names: str, include: Sequence[str] = ()) -> tuple[bool, bool]:
+        found = sources_of(names, include)
+        return found.own, found.online
+
+    assert needs("tasks/mine.yaml") == needs("tasks/heir.yaml") == needs("tasks/pair.yaml") == (False, False)
+    assert needs("tasks/theirs.yaml") == (False, True)
+    assert needs("tasks/mixed.yaml") == needs("gsm8k") == (True, True)
+    assert needs("mine", include=["tasks"]) == (False, False)
+    assert sources_of(["tasks/pair.yaml"]) == Sources(("pair",), (folder,))
+    assert read_task(folder / "theirs.yaml")["process_results"] == "utils.grade"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--tasks", "none.yaml"], "--tasks none.yaml: no such task file"),
+        (["--tasks", "list.yaml"], "no task of lm_eval"),
+        (["--tasks", "broken.yaml"], "cannot be read as a task"),
+        (["--tasks", "x", "--include", "nowhere"], "--include nowhere: no such folder"),
+        ([], "harness needs tasks"),
+        (["--write-task", "t.yaml"], "name a data set"),
+        (["--write-task", "t.json", "faq.csv"], "is a YAML file; name it t.yaml"),
+        (["--write-task", "t.yaml", "faq.csv", "a/faq.csv"], "rename a file"),
+        (["--write-task", "t.yaml", "faq.csv", "--choosing", "likelihood"], "needs choices, and a label"),
+        (["--write-task", "t.yaml", "faq.csv", "--filter", "digits=(["], "not a regular expression"),
+        (["--write-task", "t.yaml", "faq.csv", "--filter", "digits"], "write NAME=REGEX"),
+    ],
+)
+def test_what_is_wrong_is_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: list[str], told: str
+) -> None:
+    """Before anything is imported or asked: exit code 2."""
+    monkeypatch.setattr(library, "find_spec", lambda _: object())
+    write("faq.csv", FAQ)
+    write("a/faq.csv", FAQ)
+    write("list.yaml", "- 1\n")
+    write("broken.yaml", "task: [")
+
+    assert told in refused(capsys, *arguments)
+
+
+def test_an_unknown_task_is_told_with_near_names() -> None:
+    """A pattern stands for what it matches; a name that nothing has is one line."""
+    known = ["gsm8k", "gsm_plus", "arc_easy"]
+    assert check_known(["gsm8k", "gsm*"], known, lambda _: ["gsm8k", "gsm_plus"]) == ["gsm8k", "gsm_plus"]
+    with pytest.raises(InputError, match=r"unknown task 'gsm8'. Did you mean gsm8k"):
+        check_known(["gsm8"], known, lambda _: [])
+
+
+def test_a_written_task_names_data_judges_and_filters() -> None:
+    """Whole paths, one metric for each judge, each filter graded; several data sets are a group."""
+    write("faq.csv", FAQ)
+    write("fees.csv", FAQ)
+    options = ("--judges", "em", "--filter", "yen=([0-9]+)")
+    main(["harness", "--write-task", "out/shop.yaml", "faq.csv", "fees.csv", *options])
+    task, group = read_task(Path("out/shop_faq.yaml")), read_task(Path("out/shop.yaml"))
+    settings = task["dataset_kwargs"]["rehearsal"]["settings"]
+
+    assert settings == {"cases": str(Path("faq.csv").resolve()), "judges": ["em"]}
+    assert [metric["metric"] for metric in task["metric_list"]] == ["exact_match"]
+    steps = [step["function"] for step in task["filter_list"][0]["filter"]]
+    assert steps == ["regex", "take_first", "rehearsal_judges"]
+    assert group["task"] == ["shop_faq", "shop_fees"]
+    assert group["aggregate_metric_list"][0]["filter_list"] == ["yen"]
+    assert task["process_results"] == "shop_functions.judged"
+    compile(Path("out/shop_functions.py").read_text(encoding="utf-8"), "shop_functions.py", "exec")
+
+
+def test_a_task_of_choices_compares_their_likelihoods() -> None:
+    """The right one is known by its place; Japanese goes on without a space."""
+    write("cls.csv", 'id,question,choices,label\na,最高,"[""良い"", ""悪い""]",悪い\n')
+    main(["harness", "--write-task", "cls.yaml", "cls.csv", "--choosing", "likelihood"])
+    task = yaml.safe_load(Path("cls.yaml").read_text(encoding="utf-8").replace("!function", ""))
+
+    assert (task["output_type"], task["target_delimiter"]) == ("multiple_choice", "")
+    assert [metric["metric"] for metric in task["metric_list"]] == ["acc", "acc_norm"]
+
+
+def held(text: str, tokens_out: int = 0) -> Conversation:
+    """A conversation that ended with this answer."""
+    answer = Answer(text=text, usage=Usage(tokens_out=tokens_out) if tokens_out else None)
+    case, turn = Case(id="1", question="?", language="en"), Turn(index=1, user="?", answer=answer)
+    return Conversation(id="1", case=case, persona="scripted", turns=(turn,))
+
+
+def test_a_generation_ends_where_the_request_says() -> None:
+    """At the first text to stop at, and at the most tokens: as the endpoint counted them, else estimated."""
+    assert generation(held("one\n\ntwo. three"), {"until": ["two", "\n\n", ""]}) == "one"
+    assert generation(held("one two"), {"until": "two"}) == "one "
+    assert generation(held("abcdefghij", tokens_out=10), {"max_gen_toks": 4}) == "abcd"
+    assert generation(held("a" * 40), {"max_gen_toks": 5}) == "a" * 20
+    assert generation(held("ok"), {"max_gen_toks": 256, "until": []}) == "ok"
+
+
+def request(doc: Mapping[str, Any], *args: Any, task: str = "t", number: int = 0) -> Any:
+    """A request as lm_eval makes it."""
+    return SimpleNamespace(doc=doc, args=args, task_name=task, doc_id=number)
+
+
+def test_what_is_likeliest_is_told_by_what_differs() -> None:
+    """Choices by their texts; where only the contexts differ, by these."""
+    choices = [(request({}, "Q", " a"), -2.0, False), (request({}, "Q", " b"), -1.0, True)]
+    contexts = [(request({}, "He", " left"), -1.0, False), (request({}, "She", " left"), -3.0, False)]
+
+    assert likelihoods_told(choices)[1:] == ("b", {"a": -2.0, "b": -1.0})
+    assert likelihoods_told(contexts)[1:] == ("He", {"He": -1.0, "She": -3.0})
+
+
+def test_columns_of_other_meanings_make_no_dialogue() -> None:
+    """Only messages are a history, only a name is a persona, and lm_eval's own tasks are left as they are."""
+    session = begin(load({"offline": True}))
+    odd = {"history": "the history of Rome", "persona": "I like dogs", "turns": 3}
+    own = {"history": [{"role": "user", "content": "Hi"}], "turns": ["Q", "and then?"]}
+    theirs = SimpleNamespace(
+        config=SimpleNamespace(metadata={"config_source": "/x/lm_eval/tasks/a.yaml"}, doc_to_choice=None),
+        doc_to_target=lambda doc: "A",
+    )
+    try:
+        plain = conversation(session, request(odd, "Q", {}), 1)
+        talk = conversation(session, request(own, "Q", {}), 1)
+        session.tasks = {"t": theirs}
+        left = conversation(session, request(own, "Q", {}), 1)
+    finally:
+        session.close()
+
+    assert (plain.id, plain.case.history, plain.case.script) == ("scripted/t-0#1", (), ())
+    assert (talk.case.history, talk.case.script) == ((Message(role="user", content="Hi"),), ("and then?",))
+    assert (left.case.history, left.case.script, left.case.references) == ((), (), (("A",),))
+
+
+def test_a_chat_is_sent_as_its_messages() -> None:
+    """What lm_eval lays out as a chat reaches the bot as system text, history and question."""
+    chat = as_chat([
+        {"role": "system", "content": "Be brief."}, {"role": "user", "content": "1+1"},
+        {"role": "assistant", "content": "2"}, {"role": "user", "content": "2+2"},
+    ])  # fmt: skip
+    history = (Message(role="user", content="1+1"), Message(role="assistant", content="2"))
+    case = Case(id="1", question="2+2", language="en")
+    session: Any = SimpleNamespace(masked=lambda text, language: text)
+
+    assert sent(session, request({}, chat, {}), case) == Sent("2+2", "2+2", "Be brief.", history, ())
+    assert plain_text(chat) == "Be brief.\n\n1+1\n\n2\n\n2+2"
+    assert sent(session, request({}, "2+2", {}), case) is None
+
+
+class Model:
+    """A model that finds every token half as likely as the one before, and counts what it is asked."""
+
+    def __init__(self, *failures: RagFailure) -> None:
+        self.asked: list[str] = []
+        self.failures = list(failures)
+
+    async def prompt_logprobs(self, text: str) -> Tokens:
+        self.asked.append(text)
+        if self.failures:
+            raise self.failures.pop(0)
+        return [(None if at == 0 else -float(at), letter.isupper()) for at, letter in enumerate(text)]
+
+
+def ask(model: Model, *pairs: tuple[str, str]) -> list[tuple[float, bool]]:
+    """Their likelihoods, at once."""
+
+    async def asked() -> list[tuple[float, bool]]:
+        return await Likelihoods(teller(model, "m"), load({"cache": "off"})).pairs(pairs)  # type: ignore[arg-type]
+
+    return asyncio.run(asked())
+
+
+def test_a_continuation_is_all_tokens_after_its_context() -> None:
+    """The space between the two belongs to it; a context that choices share is asked for once."""
+    model = Model()
+
+    assert ask(model, ("ab ", "CD"), ("ab", " x")) == [(-(2.0 + 3 + 4), False), (-(2.0 + 3), False)]
+    assert sorted(model.asked) == ["ab", "ab CD", "ab x"]
+    assert ask(Model(), ("", "AB")) == [(-1.0, True)]
+    assert ask(Model(), ("a", "BC")) == [(-(1.0 + 2), True)]
+
+
+def test_an_endpoint_without_likelihoods_is_refused_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is only away just now is asked again, and stops the evaluation in the end."""
+    monkeypatch.setattr(likelihood, "WAIT", 0)
+
+    with pytest.raises(InputError, match=r"m gives no log-likelihoods \(it is a bot that only answers\)"):
+        teller(lambda query: "", "m")
+    with pytest.raises(InputError, match="HTTP 404"):
+        ask(Model(RagFailure("refused", "HTTP 404")), ("a", "b"))
+    assert ask(Model(RagFailure("error", "HTTP 503")), ("a", "b"))[0][0] == -1.0
+    with pytest.raises(RehearsalError, match="just now"):
+        ask(Model(*[RagFailure("error", "HTTP 503")] * 8), ("a", "b"))
+
+
+def echo(text: str, **changes: Any) -> Tokens:
+    """What an endpoint's completion tells of a prompt."""
+
+    async def post(path: str, body: dict[str, Any]) -> Any:
+        reply = completion(body)
+        reply["choices"][0] |= changes.pop("choice", {})
+        return {**reply, **changes}
+
+    return asyncio.run(tokens_of(text, {"model": "m"}, post))
+
+
+def test_only_an_endpoint_that_tells_of_the_whole_prompt_is_believed() -> None:
+    """Some take `echo` and tell of what they generated: every choice would be equally likely."""
+    generated = {"text": ".", "logprobs": {"token_logprobs": [-0.1], "top_logprobs": [{".": -0.1}]}}
+
+    async def missing(path: str, body: dict[str, Any]) -> Any:
+        raise Refused("HTTP 404: not found")
+
+    assert [greedy for _, greedy in echo("abc")] == [True, True, True]
+    assert len(echo("abc", usage=None)) == 3
+    lies: list[dict[str, Any]] = [
+        {"choice": generated},
+        {"choice": generated, "usage": None},
+        {"choices": []},
+    ]
+    for changes in lies:
+        with pytest.raises(RagFailure, match="tells no log-likelihoods"):
+            echo("abc", **changes)
+    with pytest.raises(RagFailure, match="HTTP 404"):
+        asyncio.run(tokens_of("abc", {}, missing))
+
+
+def test_every_metric_is_a_share_of_its_scale() -> None:
+    """Percent are taken as such, less may be better, what is off the scale is told, and pairs are skipped."""
+    values: dict[str, list[Any]] = {
+        "rouge": [42.0, 8.0],
+        "loss": [0.25, 0.5],
+        "delta": [-0.5, 3.0],
+        "f1": [(1, 0), (1, 1)],
+    }
+    better = {"loss": False}
+    task = SimpleNamespace(
+        config=SimpleNamespace(process_results=None),
+        aggregation=lambda: dict.fromkeys(values), higher_is_better=lambda: better,
+    )  # fmt: skip
+    samples = [
+        {"doc": {}, "doc_id": at, "filter": "none", "metrics": list(values), "filtered_resps": [""]}
+        | {name: each[at] for name, each in values.items()}
+        for at in range(2)
+    ]
+    session: Any = SimpleNamespace(tasks={"t": task}, talks={("t", at): [held(f"{at}")] for at in range(2)})
+    first = {score.judge: score for score in scores_of(session, {"t": samples})[:4]}
+
+    assert {name: score.value for name, score in first.items()} == {
+        "rouge": 0.42, "loss": 0.75, "delta": 0.0, "f1": None,
+    }  # fmt: skip
+    assert "-0.5" in first["delta"].reason
+    assert first["f1"].state == "skipped"
+    assert (number(True), number(float("nan")), number("1")) == (1.0, None, None)
+
+
+def test_prompts_and_labels_are_the_texts_that_are_compared() -> None:
+    """A row's prompt is filled in when the rows are read; what the model is to say is its target."""
+    from simulator.harness.rows import documents
+
+    write("cls.csv", "id,question,label\na,最高,good\nb,最悪,bad\n")
+    write("p.toml", PROMPT)
+    given = {"cases": "cls.csv", "prompt": "p.toml", "judges": ["label"], "choosing": "likelihood"}
+    row = documents("t", given).rows[0]
+
+    assert (row["text"], row["user"], row["system"]) == ("分類器\n\n最高 は?", "最高 は?", "分類器")
+    assert (row["choices"], row["gold"], row["target"]) == (["良い", "悪い"], 0, "良い")
+    assert json.loads(row["case"])["label"] == "good"

@@ -1,0 +1,380 @@
+"""The real lm_eval and our bot: its tasks and ours, every kind of request, its own command line, one run."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from importlib.util import find_spec
+from math import exp, fsum, sqrt
+from pathlib import Path
+from statistics import stdev
+from typing import Any, NamedTuple
+
+import pytest
+
+from simulator import find
+from simulator.commands.app import main
+from simulator.harness.naming import NOTE
+from simulator.store import find_run, read_run, run_ids
+from simulator.types import Conversation, Results, Score
+from tests.servers.likely import tokens
+from tests.servers.openai import OpenAIServer, Reply, serve
+from tests.servers.play import ChatRequest
+
+pytestmark = [
+    pytest.mark.skipif(find_spec("lm_eval") is None, reason="the extra 'harness' is not installed"),
+    pytest.mark.timeout(180),
+]
+FAQ = """id,question,references
+days,返品は何日以内ですか,8日以内です。
+fee,送料はいくらですか,全国一律550円です。
+hours,営業時間を教えてください,平日9時から18時です。
+"""
+FEES = """id,question,references
+days,返品の送料は誰が払いますか,お客様のご負担です。
+cod,代引きの手数料は,
+"""
+CALLS = [
+    {"id": "get", "question": "記事を読む", "reference": '{"method": "GET", "path": "/a"}'},
+    {"id": "post", "question": "記事を書く", "reference": '{"method": "POST", "path": "/b"}'},
+]
+OUTPUTS = '{"method": ["em"], "path": [{"name": "em", "threshold": 1}]}'
+# What the bot answers, by the last line it hears.
+SAID = {
+    "返品は何日以内ですか": "8日以内です。",
+    "送料はいくらですか": "全国一律500円です。",
+    "返品の送料は誰が払いますか": "お客様のご負担です。",
+    "代引きの手数料は": "330円です。",
+    "記事を読む": '```json\n{"method": "GET", "path": "/x"}\n```',
+    "記事を書く": '{"method": "POST", "path": "/b"}',
+    "2 + 3 = ?": "Two and three. The answer is 5.\n\nNext question: 6",
+    "And 4 + 4 = ?": "The answer is 8.",
+    "Where is my order?": "It has left. The answer is tomorrow.",
+}
+DIALOGUES = [
+    {"ask": "2 + 3 = ?", "right": "5", "history": [{"role": "user", "content": "Hello"}]},
+    {"ask": "2 + 3 = ?", "right": "8", "turns": ["2 + 3 = ?", "And 4 + 4 = ?"]},
+    {"ask": "Where is my order?", "right": "tomorrow", "persona": "calm"},
+]
+DIALOGUE = """
+task: talk
+dataset_path: json
+dataset_kwargs: {data_files: {test: FOLDER/talk.jsonl}}
+test_split: test
+output_type: generate_until
+doc_to_text: "{{ask}}"
+doc_to_target: "{{right}}"
+generation_kwargs: {until: ["\\n\\n"], max_gen_toks: 100}
+filter_list:
+  - name: last
+    filter: [{function: regex, regex_pattern: "([0-9]+)", group_select: -1}, {function: take_first}]
+  - name: said
+    filter: [{function: regex, regex_pattern: "answer is (\\\\w+)"}, {function: take_first}]
+metric_list:
+  - {metric: exact_match, aggregation: mean, higher_is_better: true}
+"""
+CHOICES = """
+task: capital
+dataset_path: json
+dataset_kwargs: {data_files: {test: FOLDER/capital.jsonl}}
+test_split: test
+output_type: multiple_choice
+doc_to_text: "{{ask}}"
+doc_to_choice: choices
+doc_to_target: gold
+metric_list:
+  - {metric: acc, aggregation: mean, higher_is_better: true}
+"""
+CAPITALS = [
+    {"ask": "the the the then", "choices": ["the", "Rome"], "gold": 0},
+    {"ask": "Rome Rome Rome the", "choices": ["thy", "Rome"], "gold": 0},
+]
+ROLLING = """
+task: prose
+dataset_path: json
+dataset_kwargs: {data_files: {test: FOLDER/prose.jsonl}}
+test_split: test
+output_type: loglikelihood_rolling
+doc_to_text: ""
+doc_to_target: "{{text}}"
+metric_list:
+  - {metric: byte_perplexity, aggregation: weighted_perplexity, higher_is_better: false}
+"""
+PROSE = [{"text": "aab"}, {"text": "the rain in Spain"}]
+
+
+BOT = "def answer(question):\n    return '8日以内です。'\n"
+STOPPING = """
+import asyncio, os, signal
+
+async def answer(question):
+    with open("heard.txt", "a", encoding="utf-8") as file:
+        file.write(question + "\\n")
+    if "送料" in question and not os.path.exists("again"):
+        open("again", "w").close()
+        signal.raise_signal(signal.SIGINT)
+        await asyncio.sleep(60)
+    return "8日以内です。"
+"""
+
+
+class Held(NamedTuple):
+    """What the one evaluation came to."""
+
+    code: int
+    shown: dict[str, Any]
+    err: str
+    results: Results
+    asked: list[list[str]]
+    echoed: list[str]
+
+    def talk(self, key: str) -> Conversation:
+        """A conversation by its id."""
+        return next(talk for talk in self.results.conversations if talk.id == key)
+
+    def scores(self, key: str) -> dict[str, Score]:
+        """The last turn's grades of a conversation, by judge."""
+        return {score.judge: score for score in self.results.scores if score.conversation == key}
+
+    def measured(self, name: str) -> dict[str, tuple[float, float | None]]:
+        """What lm_eval told of a task or group: value and error by metric and filter."""
+        entry = next(each for each in self.shown[NOTE]["results"] if each["name"] == name)
+        return {f"{m['metric']},{m['filter']}": (m["value"], m["stderr"]) for m in entry["metrics"]}
+
+
+def said(body: ChatRequest) -> Reply:
+    """The bot's answer; it is down for the opening hours."""
+    line = str(body["messages"][-1]["content"])
+    if "営業時間" in line:
+        return Reply(status=400)
+    return Reply(SAID.get(line, "Thank you."))
+
+
+def write(folder: Path) -> None:
+    """The data sets, and the task files that are written by hand."""
+    for name, rows in (("talk", DIALOGUES), ("capital", CAPITALS), ("prose", PROSE), ("calls", CALLS)):
+        (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    for name, text in (("talk", DIALOGUE), ("capital", CHOICES), ("prose", ROLLING)):
+        (folder / f"{name}.yaml").write_text(text.replace("FOLDER", str(folder)), encoding="utf-8")
+    data = (("faq.csv", FAQ), ("fees.csv", FEES), ("outputs.json", OUTPUTS))
+    for name, text in data:
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def bot(server: OpenAIServer) -> list[str]:
+    """The options that name it."""
+    return ["--adapter", "openai_chat", "--set", f"url={server.url}", "--set", "model=m", "--offline"]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder and an environment that all tests here share; lm_eval is imported once."""
+    folder = tmp_path_factory.mktemp("harness")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for name in ("HOME", "XDG_CACHE_HOME", "HF_HOME"):
+            patch.setenv(name, str(folder / name))
+        for name in ("HF_HUB_OFFLINE", "TQDM_DISABLE", "DISABLE_MULTIPROC"):
+            patch.setenv(name, "1")
+        write(folder)
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def held(world: Path) -> Held:
+    """One evaluation of everything."""
+    out, err = io.StringIO(), io.StringIO()
+    with serve(said, echoes=True) as server, redirect_stdout(out), redirect_stderr(err):
+        main(["harness", "--write-task", "shop.yaml", "faq.csv", "fees.csv", "--judges", "em,rougeL"])
+        main(["harness", "--write-task", "calls.yaml", "calls.jsonl", "--outputs", "outputs.json"])
+        out.truncate(out.seek(0))
+        tasks = "shop.yaml,calls.yaml,talk.yaml,capital.yaml,prose.yaml"
+        code = main(["harness", "--tasks", tasks, *bot(server), "--turns", "2", "--json"])
+        bodies = [each.body for each in server.requests]
+    asked = [[said["content"] for said in body["messages"]] for body in bodies if "messages" in body]
+    echoed = [body["prompt"] for body in bodies if "prompt" in body]
+    assert out.getvalue(), err.getvalue()
+    shown = json.loads(out.getvalue())
+    return Held(code, shown, err.getvalue(), read_run(find_run(shown["run"], world / "runs")), asked, echoed)
+
+
+@pytest.fixture
+def here(world: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The shared folder, with the environment of its own that every test has."""
+    monkeypatch.chdir(world)
+    return world
+
+
+def test_everything_lm_eval_measured_is_a_run(held: Held) -> None:
+    """Each document is a conversation with its answer, graded; the first metric of its task decides."""
+    assert (held.code, held.shown["turns"], held.shown["conversations"]["planned"]) == (0, 14, 13)
+    assert held.results.run.settings["protocol"] == "single_turn"
+    assert held.shown["judges"]["main_metric"]["n"] == 13
+    assert held.shown["judges"]["rouge_l"]["n"] == 4
+    assert all(judge["failed"] == 0 for judge in held.shown["judges"].values())
+    assert held.talk("scripted/shop_faq-fee#1").case.references == (("全国一律550円です。",),)
+
+
+def test_our_judges_are_its_metrics_with_an_error(held: Held) -> None:
+    """Means and errors that lm_eval tells are those of the run's grades; a group's are those of all rows."""
+    rows = (held.scores(f"scripted/shop_faq-{row}#1") for row in ("days", "fee", "hours"))
+    grades = [scores["rouge_l"].value or 0.0 for scores in rows]
+    mean, error = held.measured("shop_faq")["rouge_l,none"]
+
+    assert mean == pytest.approx(fsum(grades) / 3)
+    assert error == pytest.approx(stdev(grades) / sqrt(3))
+    assert held.measured("shop_fees")["exact_match,none"] == (1.0, None)
+    assert held.measured("shop")["exact_match,none"][0] == pytest.approx(2 / 4)
+    assert "正解例と一致" in held.scores("scripted/shop_faq-days#1")["exact_match"].reason
+
+
+def test_a_failure_of_the_bot_is_an_empty_answer(held: Held) -> None:
+    """It is counted, told at the end, and graded lowest by rule; nothing stops for it."""
+    hours = held.talk("scripted/shop_faq-hours#1")
+    grade = held.scores(hours.id)["exact_match"]
+
+    assert hours.turns[0].answer.error is not None
+    assert (grade.value, grade.by_rule) == (0.0, True)
+    assert "1 of 9 requests got no answer (error 1)" in held.err
+    assert held.shown["red"] >= 1
+
+
+def test_documents_are_played_as_the_dialogues_they_describe(held: Held) -> None:
+    """Earlier messages are sent along, further lines are said in turn, and a persona goes on from there."""
+    assert ["Hello", "2 + 3 = ?"] in held.asked
+    assert [turn.user for turn in held.talk("scripted/talk-1#1").turns] == ["2 + 3 = ?", "And 4 + 4 = ?"]
+    assert any(len(lines) == 3 and lines[2] == "And 4 + 4 = ?" for lines in held.asked)
+    assert held.talk("calm/talk-2#1").ended == "satisfied"
+
+
+def test_answers_are_cut_where_the_task_says_so(held: Held) -> None:
+    """What follows a stop is no part of the generation, but stays in the run; each filter has its metric."""
+    assert held.talk("scripted/talk-0#1").turns[0].answer.text.endswith("Next question: 6")
+    assert held.scores("scripted/talk-0#1")["last.exact_match"].value == 1.0
+    assert held.measured("talk")["exact_match,said"][0] == 1.0
+    assert held.measured("talk")["exact_match,last"][0] == pytest.approx(2 / 3)
+
+
+def test_each_output_of_a_json_answer_has_a_filter(held: Held) -> None:
+    """Its judges are metrics of that filter; whether the whole row passed is one of the whole answer."""
+    assert {key: value for key, (value, _) in held.measured("calls").items()} == {
+        "passed,none": 0.5, "em,method": 1.0, "em,path": 0.5,
+    }  # fmt: skip
+    assert held.scores("scripted/calls-get#1")["path.em"].value == 0.0
+
+
+def test_likelihoods_are_those_of_the_endpoint(held: Held) -> None:
+    """A choice's is the sum of its tokens after the context; every text is asked for once."""
+    context = CAPITALS[0]["ask"]
+    expected = {
+        choice: fsum(value or 0 for _, value in tokens(f"{context} {choice}")[len(str(context)) :])
+        for choice in ("the", "Rome")
+    }
+    likeliest = held.talk("scripted/capital-0#1").turns[0].answer
+
+    assert likeliest.logprobs == pytest.approx(expected)
+    assert likeliest.text == max(expected, key=lambda choice: expected[choice])
+    assert len(held.echoed) == len({*held.echoed}) == 2 * 3 + 2
+
+
+def test_perplexity_is_that_of_whole_texts(held: Held) -> None:
+    """All tokens but a first one that nothing precedes, over the bytes of the texts."""
+    texts = [each["text"] for each in PROSE]
+    totals = [fsum(value or 0 for _, value in tokens(text)) for text in texts]
+    measured, _ = held.measured("prose")["byte_perplexity,none"]
+
+    assert measured == pytest.approx(exp(-sum(totals) / sum(map(len, texts))))
+    assert held.scores("scripted/prose-0#1")["byte_perplexity"].value == pytest.approx(exp(totals[0] / 3))
+
+
+def test_no_other_framework_is_loaded(held: Held) -> None:
+    """Neither torch nor transformers, and lm_eval says nothing of its own on stderr."""
+    assert not {"torch", "transformers"} & sys.modules.keys()
+    assert "git repository" not in held.err
+
+
+def test_reports_and_gate_take_the_run(held: Held, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is painted like any other, with lm_eval's own table."""
+    page = (here / "runs" / held.shown["run"] / "report.html").read_text(encoding="utf-8")
+    code = main(["report", held.shown["run"], "--to", "markdown", "--target", "99"])
+
+    assert code == 1
+    assert "0.6250 ± 0.3146" in page
+    assert "shop_faq · rouge_l" in capsys.readouterr().out
+
+
+def test_an_interrupted_evaluation_goes_on(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What was answered is not asked again; the run is finished by its own options."""
+    Path("stopping.py").write_text(STOPPING, encoding="utf-8")
+    options = "--judges em --adapter stopping.py:answer --concurrency 1 --offline"
+    code = main(["harness", "faq.csv", *options.split()])
+    told = capsys.readouterr().err
+    run = run_ids(Path("runs"))[-1]
+
+    assert code == 3
+    assert f"harness --resume {run}" in told
+    assert main(["--resume", run]) == 2
+    assert f"harness --resume {run}" in capsys.readouterr().err
+    assert main(["harness", "--resume", run]) == 0
+    heard = Path("heard.txt").read_text(encoding="utf-8").split()
+    assert heard == ["返品は何日以内ですか", *["送料はいくらですか"] * 2, "営業時間を教えてください"]
+    assert {score.value for score in read_run(find_run(run, Path("runs"))).scores} == {1.0, 0.0}
+
+
+def test_the_bundled_example_works(
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Questions and dialogues with the demo bot, offline: it misses one price of five."""
+    monkeypatch.chdir(find.ROOT)
+    options = ["--tasks", "demo/harness/prices.yaml", "--offline", "--json", "--runs", str(tmp_path / "runs")]
+    assert main(["harness", *options]) == 0
+
+    shown = json.loads(capsys.readouterr().out)
+    assert shown[NOTE]["results"][0]["metrics"][0]["value"] == 0.8
+    assert shown["score"] == 0.8
+
+
+@pytest.mark.parametrize(
+    ("task", "told"),
+    [
+        ("capital.yaml", "adapter bot.py:answer gives no log-likelihoods"),
+        ("lost.yaml", "lost.jsonl"),
+    ],
+)
+def test_what_cannot_be_evaluated_is_one_line(
+    here: Path, capsys: pytest.CaptureFixture[str], task: str, told: str
+) -> None:
+    """A bot without likelihoods, a task whose data is not there: exit code 2, and no run."""
+    Path("bot.py").write_text(BOT, encoding="utf-8")
+    Path("lost.yaml").write_text(ROLLING.replace("FOLDER/prose", str(here / "lost")), encoding="utf-8")
+    before = run_ids(Path("runs"))
+    code = main(["harness", "--tasks", task, "--adapter", "bot.py:answer", "--offline"])
+    errors = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error:")]
+
+    assert (code, len(errors)) == (2, 1)
+    assert told in errors[0]
+    assert run_ids(Path("runs")) == before
+
+
+def test_the_command_line_of_lm_eval_knows_model_and_task(here: Path) -> None:
+    """Its own `run`, told of the folder and the names, prints its own table of our judges."""
+    folder = here / "alone"
+    folder.mkdir()
+    (folder / "bot.py").write_text(BOT, encoding="utf-8")
+    main(["harness", "--write-task", str(folder / "faq.yaml"), "faq.csv", "--judges", "em"])
+    said = (
+        "run --model rehearsal --model_args adapter=bot.py:answer,offline=true --include_path . --tasks faq"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "simulator.harness", *said.split()],
+        cwd=folder, env=os.environ | {"PYTHONPATH": str(find.ROOT)}, capture_output=True, check=False,
+    )  # fmt: skip
+    out, err = done.stdout.decode(), done.stderr.decode()
+
+    assert done.returncode == 0, err[-2000:]
+    assert "|faq|" in out.replace(" ", "")
+    assert "exact_match|↑|0.3333|±|0.3333|" in out.replace(" ", "")
+    assert "git repository" not in err

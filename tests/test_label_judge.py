@@ -1,0 +1,178 @@
+"""The judge `label`: which label an answer gives, and what becomes of answers that give none."""
+
+import pytest
+
+from judges._label_reading import Reader
+from judges.label import label
+from simulator import Answer, Case, Exhibit, InputError, Score, Turn
+from simulator.datasets.labels import label_forms, label_problem, label_set_problem, labels_in, labels_of
+from simulator.judging import FunctionJudging
+from tests.playing import frame
+
+JA, EN, NUMBERS = ("問題", "普通"), ("spam", "ham"), ("0", "1")
+
+
+def exhibit(answer: str, expected: str | None = "1", logprobs: dict[str, float] | None = None) -> Exhibit:
+    """An answer to a row with this label."""
+    case = Case(id="r1", question="文", language="ja", label=expected)
+    turn = Turn(index=1, user="文", answer=Answer(text=answer, logprobs=logprobs or {}))
+    return Exhibit(conversation="scripted/r1#1", case=case, persona="scripted", turn=turn)
+
+
+def graded(answer: str, expected: str | None = "1", **more: dict[str, float]) -> Score:
+    """The verdict where 0 is said 適切, and 1 不適切."""
+    forms = label_forms(("0", "1"), [{"0": "適切", "1": "不適切"}])
+    return label(exhibit(answer, expected, **more), forms)
+
+
+@pytest.mark.parametrize(
+    ("labels", "answer", "wanted"),
+    [
+        (JA, "問題", "問題"),
+        (JA, "「普通」。", "普通"),
+        (JA, "**問題**", "問題"),
+        (NUMBERS, "１。", "1"),
+        (EN, "SPAM", "spam"),
+        (JA, "普通\n\n文：次の文\nラベル：問題", "普通"),
+        (JA, "怒っているように見えるが、問題とまでは言えない。\n普通", "普通"),
+        (JA, "ラベル：「普通」です", "普通"),
+        (JA, "判定結果: 問題", "問題"),
+        (JA, "答えは普通です。問題という見方もあります。", "普通"),
+        (EN, "Label: ham\nBecause spam would ask for money.", "ham"),
+        (EN, "First I thought label: spam. Final label: ham", "ham"),
+        (JA, '{"reason": "普通ではない", "label": "問題"}', "問題"),
+        (JA, '```json\n{"ラベル": "普通"}\n```', "普通"),
+        (NUMBERS, '{"label": 1}', "1"),
+        (JA, "「問題」ではなく「普通」と考えます。", "普通"),
+        (EN, "I would call it ham.", "ham"),
+        (NUMBERS, "1: 道徳的に誤り", "1"),
+    ],
+)
+def test_a_label_is_read(labels: tuple[str, ...], answer: str, wanted: str) -> None:
+    """Alone, named, in JSON, quoted, or the only one that is mentioned, whatever stands around it."""
+    said = Reader(label_forms(labels))(answer)
+
+    assert said is not None
+    assert said.label == wanted
+
+
+@pytest.mark.parametrize(
+    ("labels", "answer"),
+    [
+        (JA, "問題ではない"),
+        (JA, "問題ではありません。"),
+        (JA, "問題なし"),
+        (JA, "これは問題とは言えません"),
+        (JA, "問題に該当しない。"),
+        (JA, "問題でも普通でもない。"),
+        (JA, "問題と普通のどちらとも取れます。"),
+        (JA, "わかりません"),
+        (EN, "This is not spam."),
+        (EN, "It isn't spam"),
+        (EN, "neither spam nor ham"),
+        (EN, "a spammer wrote it"),
+        (NUMBERS, "1つ目の理由は三人称だからです。"),
+        (NUMBERS, "10"),
+        (NUMBERS, "0.1"),
+        (NUMBERS, ""),
+    ],
+)
+def test_what_gives_no_label(labels: tuple[str, ...], answer: str) -> None:
+    """A label that is denied was not said, nor is one read from two, from a longer word or from a number."""
+    assert Reader(label_forms(labels))(answer) is None
+
+
+@pytest.mark.parametrize(
+    ("labels", "answer", "wanted"),
+    [
+        (("問題", "問題なし"), "この文は問題なしです", "問題なし"),
+        (("適切", "不適切"), "不適切だと思います", "不適切"),
+        (("適切", "不適切"), "適切ではありません。不適切です。", "不適切"),
+        (("spam", "not spam"), "This is not spam.", "not spam"),
+        (("toxic", "non-toxic"), "It is non-toxic.", "non-toxic"),
+        (("肯定", "否定", "どちらでもない"), "感情はどちらでもないです", "どちらでもない"),
+    ],
+)
+def test_a_longer_label_wins(labels: tuple[str, ...], answer: str, wanted: str) -> None:
+    """Where it stands, the shorter ones within it were not said; it may be a denial itself."""
+    said = Reader(label_forms(labels))(answer)
+
+    assert said is not None
+    assert said.label == wanted
+
+
+def test_right_and_wrong() -> None:
+    """1 or 0, with what was read and what is right; what a prompt says for a label stands for it."""
+    right, wrong = graded("不適切です"), graded("適切", expected="1")
+
+    assert (right.value, right.raw, right.scale, right.state) == (1, 1, (0, 1), "scored")
+    assert right.detail == {"expected": "1", "predicted": "1", "read": "mentioned"}
+    assert (wrong.value, wrong.by_rule) == (0, False)
+    assert wrong.detail == {"expected": "1", "predicted": "0", "read": "alone"}
+    assert "0" in wrong.reason
+    assert "1" in wrong.reason
+
+
+def test_no_label_is_wrong_and_counted() -> None:
+    """What could not be read is the tested model's own fault."""
+    score = graded("お答えできません")
+
+    assert (score.value, score.raw, score.by_rule) == (0, 0, True)
+    assert score.detail == {"expected": "1", "predicted": None, "not_extracted": "label"}
+
+
+def test_a_row_without_a_label_is_skipped() -> None:
+    """There is nothing to hold the answer against."""
+    assert graded("不適切", expected=None).state == "skipped"
+
+
+def test_the_likeliest_label_goes_before_the_text() -> None:
+    """By what the endpoint told; a tie is read from the text."""
+    score = graded("適切", logprobs={"適切": -2.0, "不適切": -0.2})
+    tie = graded("適切", logprobs={"適切": -0.7, "不適切": -0.7})
+
+    assert score.detail == {"expected": "1", "predicted": "1", "read": "likelihood"}
+    assert tie.detail["predicted"] == "0"
+
+
+async def test_the_judge_is_given_the_labels_of_the_row() -> None:
+    """The run's; a row whose label is one of its own choices has those."""
+    judging = FunctionJudging("label", label, {"labels": label_forms(JA)}, frame(), "r")
+    shown = exhibit("普通です", "普通")
+    own = shown.model_copy(update={"case": shown.case.model_copy(update={"choices": ("普通", "普通です")})})
+
+    assert (await judging(shown, ()))[0].detail["predicted"] == "普通"
+    assert (await judging(own, ()))[0].detail["predicted"] == "普通です"
+
+
+def test_a_judge_that_asks_for_what_there_is_not() -> None:
+    """The error lists `labels` among what there is."""
+
+    def strict(shown: Exhibit, wishes: object) -> Score:
+        raise NotImplementedError
+
+    with pytest.raises(InputError, match="labels"):
+        FunctionJudging("strict", strict, {"labels": {}}, frame(), "r")
+
+
+def test_label_sets() -> None:
+    """Numbers by size, all others as they come; a prompt's come first with what it says for them."""
+    cases = [Case(id=name, question="q", language="ja", label=name) for name in ("10", "2", "1")]
+
+    assert labels_in(cases) == ("1", "2", "10")
+    assert labels_in([*cases, cases[0].model_copy(update={"label": "他"})]) == ("10", "2", "1", "他")
+    assert label_forms(("1",), [{"0": "適切", "1": "不適切"}, {"0": "fine", "1": "not fine"}]) == {
+        "0": ("適切", "fine", "0"),
+        "1": ("不適切", "not fine", "1"),
+    }
+    assert labels_of(cases[0], {"2": ("2",)}) == {"2": ("2",)}
+
+
+def test_what_is_wrong_with_labels() -> None:
+    """Empty ones, strangers, a set of one, and two that no answer can tell apart."""
+    assert label_problem(" ", ()) == "the label is empty; every row needs one."
+    assert label_problem("２", ("0", "1")) == "the label '２' is none of: 0, 1."
+    assert label_problem("2", ()) is None
+    assert "nothing to tell apart" in (label_set_problem(("1",)) or "")
+    assert "differ in nothing" in (label_set_problem(("spam", "Spam")) or "")
+    assert label_set_problem(NUMBERS) is None

@@ -1,0 +1,73 @@
+"""Which cell is best: only where chance does not explain the difference, row by row."""
+
+import numpy as np
+import pytest
+
+from simulator.matrix.against import Graded, against_best
+
+
+def graded(*values: float, rubrics: tuple[str, ...] = ()) -> Graded:
+    """What a judge gave the rows of one cell."""
+    return Graded(np.array(values, dtype=float), rubrics)
+
+
+def verdicts(**cells: Graded) -> dict[str, str]:
+    """The verdict on each cell."""
+    return {key: each.verdict for key, each in against_best(cells).items()}
+
+
+def test_best_is_who_beats_every_other_beyond_chance() -> None:
+    """Eight rows right against none: p = 2 / 2^8 for two cells, three times that for three."""
+    right, wrong = graded(*[1.0] * 12), graded(*[0.0] * 12)
+    assert verdicts(a=right, b=wrong) == {"a": "best", "b": "worse"}
+
+    found = against_best({"a": graded(*[1.0] * 8), "b": graded(*[0.0] * 8), "c": graded(*[0.0] * 8)})
+    assert {key: each.verdict for key, each in found.items()} == {"a": "best", "b": "worse", "c": "worse"}
+    assert found["b"].p == pytest.approx(3 * 2 / 2**8)
+    assert (found["b"].difference, found["b"].rows, found["b"].to) == (-1, 8, "a")
+
+
+def test_what_chance_explains_is_no_difference() -> None:
+    """The highest is only that; how many may be as good is counted."""
+    a, b = graded(1, 1, 1, 1, 1, 1, 0, 1), graded(1, 1, 1, 0, 1, 1, 1, 0)
+    found = against_best({"a": a, "b": b, "none": graded(*[0] * 8)})
+
+    assert (found["a"].verdict, found["a"].open) == ("highest", 1)
+    assert found["b"].verdict == "no_difference"
+    assert found["none"].verdict == "worse", "7 of 8 rows: 2 / 2^7, three times for three pairs, is 4.7 %"
+
+
+def test_few_rows_tell_nothing() -> None:
+    """Fewer than six rows in common; a cell alone; a cell without a grade."""
+    assert verdicts(a=graded(1, 1, 1), b=graded(0, 0, 0)) == {"a": "not_enough", "b": "not_enough"}
+    assert verdicts(a=graded(1, 1), b=graded(np.nan, np.nan)) == {"a": "alone"}
+    assert verdicts(a=graded(1)) == {"a": "alone"}
+    assert verdicts() == {}
+
+
+def test_rows_that_one_side_lacks_do_not_count() -> None:
+    """The mean is over the rows that a cell has; the comparison is over those that both have."""
+    a = graded(1, 1, 1, 1, 1, 1, 1, 1, np.nan)
+    b = graded(0, 0, 0, 0, 0, 0, 0, np.nan, 1)
+    found = against_best({"a": a, "b": b})
+
+    assert (found["b"].rows, found["b"].verdict) == (7, "worse")
+
+
+def test_other_rubrics_are_not_compared() -> None:
+    """Grades of a judge that changed between two cells say nothing about the cells."""
+    a, b = graded(*[1] * 9, rubrics=("new",)), graded(*[0] * 9, rubrics=("old",))
+
+    assert verdicts(a=a, b=b) == {"a": "not_comparable", "b": "not_comparable"}
+
+
+def test_of_equal_cells_none_is_called_best() -> None:
+    """Among six that differ by chance alone, hardly ever one is called worse than the highest."""
+    random = np.random.default_rng(7)
+    called = 0
+    for _ in range(100):
+        row = random.normal(size=60)
+        cells = {str(n): graded(*(row + random.normal(size=60) > 0)) for n in range(6)}
+        called += "worse" in verdicts(**cells).values()
+
+    assert called <= 5

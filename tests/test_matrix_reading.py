@@ -1,0 +1,245 @@
+"""A matrix as it is written: a TOML file, or options given more than once; mistakes name file and key."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.errors import InputError
+from simulator.matrix.plan import Cell, Matrix
+from simulator.matrix.reading import is_matrix, matrix_of_options, read_matrix
+from simulator.matrix.record import fingerprint, shared
+from simulator.matrix.resolving import Resolved, resolved, with_files
+from simulator.settings import Settings
+from simulator.types import PASSED
+
+
+def read(text: str, name: str = "matrix.toml") -> Matrix:
+    """The matrix of a file with this text."""
+    path = Path(name)
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return read_matrix(path)
+
+
+def of(matrix: Matrix, flags: dict[str, Any] | None = None, **environ: str) -> dict[str, Resolved]:
+    """The cells by their keys."""
+    found = resolved(matrix, flags or {}, lambda settings: settings, environ)
+    return {each.cell.key: each for each in found}
+
+
+def test_every_data_set_with_every_prompt_and_model() -> None:
+    """Cells come data set by data set; what is not varied is not in their names."""
+    matrix = read("""
+        [matrix]
+        cases = ["data/faq.csv", "chat.jsonl.gz"]
+        prompts = ["plain", "./mine/strict.toml:terse"]
+        models = ["gpt-5-mini", "org/qwen3"]
+    """)
+
+    keys = [cell.key for cell, _ in matrix.cells()]
+    assert keys[:4] == ["faq/plain/gpt-5-mini", "faq/plain/org/qwen3", "faq/strict:terse/gpt-5-mini",
+                        "faq/strict:terse/org/qwen3"]  # fmt: skip
+    assert (len(keys), Cell(data="faq", model="m").shown) == (8, "faq x m")
+    told = dict(matrix.cells())[Cell(data="chat", prompt="plain", model="org/qwen3")]
+    assert told == {"cases": "chat.jsonl.gz", "prompt": "plain", "set": {"model": "org/qwen3"}}
+
+
+def test_names_adapters_and_settings_of_their_own() -> None:
+    """Tables give names; a data set has judges of its own, a model its adapter."""
+    matrix = read("""
+        adapter = "http"
+        set = { url = "http://localhost:1" }
+        turns = 1
+        [matrix]
+        title = "Autumn"
+        judges = ["rouge_l"]
+        models = [{ name = "own", adapter = "bot.py:answer" }, { name = "big", set = { answer = "$.text" } }]
+        [matrix.cases]
+        faq = "2026-09.csv"
+        words = "w.csv"
+        more = "m.csv"
+        [judges]
+        words = ["em"]
+        [judges.faq]
+        judges = "turn,fluency"
+        limit = 3
+    """)
+
+    cells = of(matrix)
+    own, big = cells["faq/own"].settings, cells["words/big"].settings
+    assert (matrix.title, own.cases, own.adapter, own.set) == ("Autumn", "2026-09.csv", "bot.py:answer", {})
+    assert (own.judges, own.limit) == (("turn", "fluency"), 3)
+    assert (big.adapter, big.set) == ("http", {"url": "http://localhost:1", "answer": "$.text"})
+    assert big.limit is None
+    assert (big.judges, cells["more/big"].settings.judges) == (("em",), ("rouge_l",))
+
+
+def test_thresholds_may_stand_in_the_matrix(tmp_path: Path) -> None:
+    """They become the file of outputs that each run is told."""
+    matrix = read("""
+        [matrix]
+        cases = "faq.csv"
+        [judges.faq]
+        judges = ["em", "rouge_l"]
+        outputs = { reason = ["em"] }
+        thresholds = { em = 1, meteor = 0.5, path = { gpt_similarity = 0.8 } }
+    """)
+    [cell] = of(matrix).values()
+
+    assert cell.outputs == {
+        "reason": ["em"],
+        "default": [{"name": "em", "threshold": 1}, {"name": "meteor", "threshold": 0.5}],
+        "path": [{"name": "gpt_similarity", "threshold": 0.8}],
+    }
+    [with_file] = with_files([cell], tmp_path)
+    assert with_file.settings.outputs == str(tmp_path / "outputs-faq.json")
+    assert with_file.settings.judges == (PASSED, "rouge_l")
+
+
+def test_files_are_found_beside_the_matrix() -> None:
+    """What is not where the user stands may lie beside the file that names it."""
+    Path("eval").mkdir()
+    for name in ("faq.csv", "strict.toml", "bot.py"):
+        Path("eval", name).touch()
+    Path("here.csv").touch()
+    matrix = read("""
+        adapter = "bot.py:answer"
+        [matrix]
+        cases = ["faq.csv", "here.csv", "missing.csv"]
+        prompts = ["strict.toml:terse", "plain"]
+    """, "eval/matrix.toml")  # fmt: skip
+
+    assert [data.cases for data in matrix.data] == ["eval/faq.csv", "here.csv", "missing.csv"]
+    assert [each.prompt for each in matrix.prompts] == ["eval/strict.toml:terse", "plain"]
+    assert matrix.settings == {"adapter": "eval/bot.py:answer"}
+
+
+def test_models_by_name_are_asked_at_an_endpoint() -> None:
+    """Without an adapter anywhere, that of endpoints which know models by name; a file may say another."""
+    matrix = read('[matrix]\ncases = "faq.csv"\nmodels = ["a"]')
+    assert of(matrix, {"set": ["url=http://x"]})["faq/a"].settings.adapter == "openai_chat"
+    assert of(matrix, {"set": ["url=http://x"]})["faq/a"].settings.set == {"url": "http://x", "model": "a"}
+    assert of(matrix, REHEARSAL_ADAPTER="bot.py:make")["faq/a"].settings.adapter == "bot.py:make"
+
+
+def test_flags_then_environment_then_the_matrix() -> None:
+    """A 0 is given, too; judges that nobody names are left to the data."""
+    matrix = read('judge_model = "file"\nmax_failed = 0.2\nseed = 7\n[matrix]\ncases = "faq.csv"')
+    [cell] = of(matrix, {"max_failed": 0, "judges": None}, REHEARSAL_JUDGE_MODEL="env").values()
+
+    assert (cell.settings.judge_model, cell.settings.max_failed, cell.settings.seed) == ("env", 0, 7)
+    assert "judges" not in cell.stored()
+    assert "judges" in of(matrix, {"judges": ["em"]})["faq"].stored()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("cases = 'a.csv'", "m.toml: there is no table [matrix]"),
+        ("[matrix]", "m.toml: [matrix] cases: name at least one file"),
+        ("[matrix]\ncases = [1]", "m.toml: [matrix] cases 1: must be a text"),
+        ("[matrix]\ncases = ['a/x.csv', 'b/x.csv']", "two are called 'x'; name them: [matrix.cases] x ="),
+        ("[matrix]\ncase = 'a.csv'", "unknown key of [matrix] 'case'. Did you mean cases?"),
+        ("turn = 1\n[matrix]\ncases = 'a.csv'", "unknown setting 'turn'"),
+        (
+            "prompt = 'x'\n[matrix]\ncases = 'a.csv'",
+            "m.toml: prompt: data sets and prompts stand in [matrix]",
+        ),
+        ("[matrix]\ncases = 'a.csv'\n[judges]\nb = ['em']", "unknown data set 'b'. There are: a."),
+        ("[matrix]\ncases = 'a.csv'\n[judges]\na = 1", "m.toml: [judges] a 1: a list of judges, or a table"),
+        ("[matrix]\ncases = 'a.csv'\nmodels = [1]", "[matrix] models 1: a name, or a table of name, adapter"),
+        ("[matrix]\ncases = 'a.csv'\nmodels = [{ url = 'x' }]", "unknown key of [[matrix.models]] 'url'"),
+        ("[matrix]\ncases = 'a.csv'\nmodels = [{ set = {} }]", "[[matrix.models]]: each needs a name"),
+        ("[matrix]\ncases = 'a.csv'\nmodels = ['a', 'a']", "[matrix] models: two are called 'a'"),
+        ("[matrix]\ncases = 'a.csv'\nprompts = 1", "[matrix] prompts: ids or files"),
+        (
+            "[matrix]\ncases = 'a.csv'\n[judges.a]\noutputs = 'o.json'\nthresholds = { em = 1 }",
+            "[judges.a] thresholds: a table beside judges; a file of outputs has its own",
+        ),
+    ],
+)
+def test_mistakes_name_file_and_key(text: str, said: str) -> None:
+    """One line that says what to write."""
+    with pytest.raises(InputError) as told:
+        read(text, "m.toml")
+    assert said in str(told.value)
+    assert "m.toml" in str(told.value)
+
+
+def test_only_a_toml_with_the_table_is_a_matrix() -> None:
+    """A prompt and a data set are none."""
+    read("[matrix]\ncases = 'a.csv'", "m.toml")
+    Path("prompt.toml").write_text("[ja]\nuser = 'x'", encoding="utf-8")
+    Path("rows.csv").write_text("[matrix]", encoding="utf-8")
+
+    found = [name for name in ("m.toml", "prompt.toml", "broken.toml", "rows.csv", "no.toml")
+             if is_matrix(Path(name))]  # fmt: skip
+    assert found == ["m.toml"]
+
+
+def test_options_that_are_given_more_than_once_are_axes() -> None:
+    """One of each is no matrix; one key of --set may have several values, two may not."""
+    assert matrix_of_options(["a.csv"], ["p"], ["model=x", "url=y"]) is None
+    assert matrix_of_options(["a.csv"], [], ["model=x", "model=x"]) is None
+    matrix = matrix_of_options(["a.csv"], [], ["knowledge=a", "top=2", "knowledge=b"])
+    assert matrix is not None
+    assert [(model.name, model.set) for model in matrix.models] == [
+        ("a", {"knowledge": "a"}), ("b", {"knowledge": "b"}),
+    ]  # fmt: skip
+    with pytest.raises(InputError, match="--set model and url: only one of them may have several values"):
+        matrix_of_options(["a.csv"], [], ["model=x", "model=y", "url=x", "url=y"])
+    with pytest.raises(InputError, match="two are called 'a'; name them: rename a file"):
+        matrix_of_options(["1/a.csv", "2/a.csv"], [], [])
+
+
+def test_secrets_are_written_nowhere() -> None:
+    """Neither in the record of a matrix nor in the names of its cells; a wrong setting is one line."""
+    matrix = matrix_of_options(["a.csv"], [], ["api_key=first-secret", "api_key=other-secret"])
+    assert matrix is not None
+    cells = of(matrix, {"adapter": "http", "set": ["api_key=first-secret", "token=third-secret"]})
+
+    assert list(cells) == ["a/api_key 1", "a/api_key 2"]
+    assert [cell.settings.set["api_key"] for cell in cells.values()] == ["first-secret", "other-secret"]
+    for cell in cells.values():
+        assert "-secret" not in json.dumps([cell.stored(), cell.told()])
+    with pytest.raises(InputError, match="--set url: 'url' is not key=value"):
+        of(matrix, {"set": ["url"]})
+
+
+def test_the_very_same_matrix_is_known_by_what_decides_its_figures() -> None:
+    """Data that changed makes another one; a larger budget, or more calls at a time, does not."""
+    Path("a.csv").write_text("id,question\n1,x\n", encoding="utf-8")
+    matrix = read("[matrix]\ncases = 'a.csv'")
+
+    def digest(**flags: Any) -> str:
+        [cell] = of(matrix, flags).values()
+        return fingerprint([cell.told()], list(cell.files()))
+
+    first = digest()
+    assert digest(budget="9", calls=3) == first
+    assert digest(limit=1) != first
+    Path("a.csv").write_text("id,question\n1,y\n", encoding="utf-8")
+    assert digest() != first
+    before = digest(prompt="own:terse")
+    Path("prompts").mkdir()
+    Path("prompts", "own.toml").write_text("version = '1'", encoding="utf-8")
+    assert digest(prompt="own:terse") != before
+
+
+def test_what_all_cells_are_told_is_written_once() -> None:
+    """The rest stands with each of them."""
+    assert shared([{"a": 1, "b": 2}, {"a": 1, "b": 3}, {"a": 1}]) == {"a": 1}
+    assert Settings().of_the_run().keys() == shared([Settings().of_the_run()] * 2).keys()
+
+
+def test_the_example_is_one(root: Path) -> None:
+    """Every file that the bundled matrix names is there, wherever one stands."""
+    cells = of(read_matrix(root / "demo" / "matrix" / "matrix.toml"))
+
+    assert len(cells) == 2 * 2 * 3
+    for cell in cells.values():
+        adapter = cell.settings.adapter.partition(":")[0]
+        files = [cell.settings.cases, cell.settings.prompt, *([adapter] if adapter.endswith(".py") else [])]
+        assert all(Path(str(name)).is_file() for name in files)

@@ -1,0 +1,166 @@
+"""A matrix as it is shown: terminal, Markdown, page, workbook and sheet say the same and run nothing."""
+
+import io
+import re
+import string
+import tomllib
+from pathlib import Path
+from typing import get_args
+
+import openpyxl
+import pytest
+from rich.console import Console
+
+from simulator.matrix.figures import Compared, DataFigures, as_json
+from simulator.reports import matrix_console, matrix_markdown, matrix_page, matrix_sheets
+from simulator.reports.matrix_words import TEXTS, Told
+from simulator.types import Language
+from tests.golden_files import compare
+from tests.matrices import ID, a_cell, compared, judged
+from tests.pushing import KEY, pushed, sheets_server
+
+LANGUAGES: tuple[Language, ...] = get_args(Language)
+HOSTILE = "=1+1<script>alert(1)</script>\x1b[31m|`@all`"
+
+
+def terminal(told: Told, width: int = 110) -> str:
+    """What a terminal shows."""
+    out = io.StringIO()
+    matrix_console.paint(told, Console(file=out, width=width, color_system=None), f"runs/{ID}/report.html")
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_terminal_and_markdown(language: Language) -> None:
+    """Best cells only where chance does not explain it, failed and unfinished ones by name, sorted by F1."""
+    told = Told(compared(language))
+
+    compare(f"matrix_console_{language}.txt", terminal(told))
+    compare(f"matrix_{language}.md", matrix_markdown.markdown(told))
+
+
+def test_a_narrow_terminal_shows_every_column() -> None:
+    """Columns that do not fit come below, and no line is wider than the terminal."""
+    shown = terminal(Told(compared("en")), 60)
+
+    assert max(map(len, shown.splitlines())) <= 60
+    assert all(title in shown for title in ("Exact match", "answers USD", "against the highest"))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_page(language: Language) -> None:
+    """A picture with a text alternative for each data set that has figures; each run's own page is linked."""
+    page = matrix_page.page(Told(compared(language, title="秋 & spring")))
+
+    assert page.count("<figure>") == 2
+    assert page.count('href="../20261121-090405001-faq-strict-qwen3-9c1e/report.html"') == 1
+    assert 'role="img" aria-label=' in page
+    assert "秋 &amp; spring" in page
+    assert re.search(r'<tr class="best"><th scope="row"><a [^>]*>strict × qwen3', page)
+    assert re.search(r'<tr class="failed"><th scope="row">strct × qwen3</th>', page)
+    assert "<script" not in page
+
+
+def test_what_others_named_is_text_everywhere() -> None:
+    """Names and mistakes of a file run nowhere: not as markup, not as a formula, not on a terminal."""
+    cell = a_cell("p", "m", judged(0.5, 0.1, "alone"), judged(0.5, 0.1, "alone"))
+    cell = cell.model_copy(update={"cell": cell.cell.model_copy(update={"model": HOSTILE, "data": HOSTILE})})
+    failed = cell.model_copy(update={"state": "failed", "error": HOSTILE, "run": HOSTILE})
+    data = DataFigures(name=HOSTILE, judges=("exact_match",), primary="exact_match", cells=(cell, failed))
+    found = compared("en", title=HOSTILE).model_copy(update={"data": (data,)})
+    told = Told(found)
+
+    assert "\x1b" not in terminal(told)
+    assert "\x1b" not in matrix_markdown.markdown(told)
+    assert "<script" not in matrix_page.page(told).replace("&lt;script", "")
+    assert "|`@all" not in matrix_markdown.markdown(told)
+    book = openpyxl.load_workbook(matrix_sheets.save(told, Path("report.xlsx")))
+    assert {c.data_type for sheet in book for row in sheet.iter_rows() for c in row} <= {"s", "n"}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_workbook(language: Language) -> None:
+    """All cells on the first worksheet, a worksheet for each data set, figures as numbers, no formula."""
+    told = Told(compared(language))
+    book = openpyxl.load_workbook(matrix_sheets.save(told, Path("report.xlsx")))
+    shown = [sheet for sheet in book if sheet.sheet_state == "visible"]
+
+    assert [sheet.title for sheet in shown] == [told.say("sheet"), "faq", "morality", "chat"]
+    head, *rows = shown[0].iter_rows(values_only=True)
+    row = dict(zip(head, rows[0], strict=True))
+    assert (len(rows), row[told.judge("exact_match")], row[told.say("silent")]) == (7, 87.5, 2)
+    assert row[told.say("stderr", name=told.judge("exact_match"))] == 5.3
+    assert rows[2][head.index(told.judge("exact_match"))] is None
+    assert told.say("f1") in [cell.value for cell in shown[2][1]]
+    assert told.say("f1") not in [cell.value for cell in shown[1][1]]
+    assert matrix_sheets.save(told, Path("report.xlsx")).name == "report.xlsx"
+
+
+def test_names_of_worksheets_are_such_as_a_workbook_takes() -> None:
+    """Too long ones, the same ones, and those with signs of its own."""
+    named = [data.model_copy(update={"name": name}) for name in ("a/b" * 20, "A_b" * 20, "Comparison", "'")
+             for data in compared("en").data[:1]]  # fmt: skip
+    told = Told(compared("en").model_copy(update={"data": tuple(named)}))
+    titles = [sheet.title for sheet in matrix_sheets.worksheets(told)]
+
+    assert titles == [
+        "Comparison",
+        "a_ba_ba_ba_ba_ba_ba_ba_b",
+        "A_bA_bA_bA_bA_bA_bA_bA_b 2",
+        "Comparison 2",
+        "data",
+    ]
+    matrix_sheets.save(told, Path("report.xlsx"))
+
+
+def test_a_sheet_is_pushed_once_and_then_mended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One worksheet, a row per cell; pushed again, the same rows have today's figures."""
+    told = Told(compared("ja"))
+    with sheets_server(monkeypatch) as server:
+        first = pushed(matrix_sheets.matrix_sheet(told))
+        again = pushed(matrix_sheets.matrix_sheet(told))
+        finished = pushed(matrix_sheets.matrix_sheet(Told(compared("ja", silent=0))))
+        rows = server.person(KEY).rows(told.say("sheet"))
+
+    assert (first.rows, first.worksheets) == (7, ("比較",))
+    assert (again.rows, again.cells) == (0, 0)
+    assert (finished.rows, finished.cells) == (0, 1)
+    assert rows[0][:4] == ["key", "データ", "プロンプト", "モデル"]
+    assert "87.5" in rows[1]
+
+
+def test_json_has_every_cell() -> None:
+    """Figures 0..1 with 4 decimals, dollars with 6, and the best cell only where there is one."""
+    shown = as_json(compared())
+
+    assert (shown["complete"], shown["cells"]) == (
+        False,
+        {"finished": 4, "failed": 1, "begun": 1, "planned": 1},
+    )
+    assert [data["best"] for data in shown["data"]] == ["faq/strict/qwen3", None, None]
+    assert [data["sorted_by"] for data in shown["data"]] == [None, "f1", None]
+    first = shown["data"][0]["cells"][0]
+    assert (first["judges"]["exact_match"]["mean"], first["answers_usd"]) == (0.875, 0.000456)
+    assert first["judges"]["exact_match"]["against"]["verdict"] == "best"
+    assert shown["cost_usd"] == pytest.approx(0.0615)
+
+
+def test_an_empty_matrix_is_shown() -> None:
+    """Nothing is graded yet: every view says so."""
+    found: Compared = compared("en").model_copy(update={"data": compared("en").data[2:]})
+
+    assert "No cell is finished yet." in terminal(Told(found))
+    assert "<figure>" not in matrix_page.page(Told(found))
+
+
+def test_both_languages_have_the_same_words() -> None:
+    """Keys and variables."""
+    tables = tomllib.loads(TEXTS.path.read_text(encoding="utf-8"))
+    used = {
+        language: {
+            key: set(string.Template(text).get_identifiers()) for key, text in tables[language].items()
+        }
+        for language in LANGUAGES
+    }
+
+    assert used["ja"] == used["en"]

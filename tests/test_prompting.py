@@ -1,0 +1,350 @@
+"""Prompt files: what they may hold, what they are filled with, and what of them stands in a run."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator import find
+from simulator.cluster.shipping import pack
+from simulator.errors import InputError, PromptError, UnknownName
+from simulator.prompting.asking import Prompted, rows_of
+from simulator.prompting.checking import check_examples, lacks
+from simulator.prompting.prompt import Prompt
+from simulator.prompting.reading import described, read_prompt, split_variant
+from simulator.prompting.rendering import Rendering
+from simulator.prompts import LANGUAGES, read_toml
+from simulator.settings import Settings
+from simulator.types import Case, Conversation, Message, Query
+
+FULL = """
+version = 2
+[ja]
+system = "判定者です。"
+user = '''$labels
+$examples
+
+文：$questionです。（${お客様の種類}、$$100）'''
+example = "文：$question／$answer"
+[en]
+system = "You judge."
+user = '''$labels
+$examples
+
+Text: $question (${お客様の種類}, $$100)'''
+example = "Text: $question / $answer"
+[labels.ja]
+0 = "適切"
+1 = "不適切"
+[labels.en]
+0 = "fine"
+1 = "rude"
+[examples]
+rows = [{ question = "A", label = "1" }, { question = "B", label = "0" }, { question = "C", label = "0" }]
+shots = 2
+[variants.expert]
+about = "an expert"
+ja.system = "専門家です。"
+en.system = "You are an expert."
+"""
+ROW = Case(id="r1", question="やあ", language="ja", label="0", values={"お客様の種類": "常連"})
+
+
+def written(text: str, name: str = "mine.toml") -> str:
+    Path(name).write_text(text, encoding="utf-8")
+    return f"./{name}"
+
+
+def prompt_of(text: str, variant: str = "", shots: int | None = None) -> Prompt:
+    return read_prompt(written(text) + (f":{variant}" if variant else ""), shots)
+
+
+def conversation(case: Case) -> Conversation:
+    return Conversation(id=f"scripted/{case.id}#1", case=case, persona="scripted", repeat=1)
+
+
+@pytest.mark.parametrize("name", find.prompt_names())
+def test_prompts_of_the_shelf_hold_together(name: str) -> None:
+    """Each reads in all its variants, in both languages with the same variables, and shows its examples."""
+    tables = read_toml(find.prompt_path(name))
+    for variant in ("", *tables.get("variants", ())):
+        prompt = read_prompt(f"{name}:{variant}" if variant else name)
+        check_examples(prompt)
+
+        assert tuple(prompt.wordings) == LANGUAGES
+        assert all(wording.title for wording in prompt.wordings.values())
+        assert prompt.version
+    assert f"version {prompt.version}" in described(find.prompt_path(name))
+
+
+def test_a_row_is_filled_in() -> None:
+    """Labels, examples, the question before kana, a column with kanji in braces, and a plain dollar."""
+    rendered = Rendering(prompt_of(FULL))(ROW)
+
+    assert rendered.system == "判定者です。"
+    assert rendered.user == "適切\n不適切\n文：B／適切\n\n文：C／適切\n\n文：やあです。（常連、$100）"
+    assert rendered.choices == ("適切", "不適切")
+
+
+def test_what_a_row_says_is_not_searched_for_variables() -> None:
+    """A dollar in a value stays one."""
+    row = ROW.model_copy(update={"question": "$labels ${answer} $$"})
+
+    assert "文：$labels ${answer} $$です。" in Rendering(prompt_of(FULL))(row).user
+
+
+def test_the_language_of_the_row_decides() -> None:
+    """Labels and examples are those of the row's language; an only language serves all rows."""
+    english = ROW.model_copy(update={"language": "en", "question": "Hi"})
+    only = "version = 1\n[ja]\nuser = '質問：$question'"
+
+    assert Rendering(prompt_of(FULL))(english).user.startswith("fine\nrude\nText: B / fine")
+    assert Rendering(prompt_of(only))(english).user == "質問：Hi"
+
+
+def test_examples_are_the_same_for_all_rows_but_never_the_row_itself() -> None:
+    """Drawn once by the seed, shown in their order; for the row that is one of them another steps in."""
+    rendering = Rendering(prompt_of(FULL))
+    shown = {q: rendering(ROW.model_copy(update={"question": q})).user.split("文：")[1:-1] for q in "ABCXY"}
+
+    assert shown["X"] == shown["Y"]
+    assert all(f"{question}／" not in "".join(shown[question]) for question in "ABC")
+    assert {len(each) for each in shown.values()} == {2}
+
+
+def test_an_example_that_differs_in_another_column_is_another_row() -> None:
+    """Rows with one common question are told apart by their other columns."""
+    rows = '{ question = "Same?", label = "1", a = "x" }, { question = "Same?", label = "0", a = "y" }'
+    text = (
+        "version = 1\n[ja]\nuser = '$examples|$question $a'\nexample = '$a=$answer'\n"
+        f"[examples]\nrows = [{rows}]\nshots = 1\nseed = 0"
+    )
+    users = [
+        Rendering(prompt_of(text))(ROW.model_copy(update={"question": "Same?", "values": {"a": a}})).user
+        for a in "xy"
+    ]
+
+    assert users == ["y=0|Same? x", "x=1|Same? y"]
+
+
+def test_no_examples_leave_no_hole() -> None:
+    """With --shots 0 neither the place of the examples nor its blank lines are left."""
+    assert Rendering(prompt_of(FULL, shots=0))(ROW).user == "適切\n不適切\n文：やあです。（常連、$100）"
+
+
+def test_examples_may_be_turns() -> None:
+    """Then each is a question and an answer before the row's own."""
+    text = (
+        FULL.replace("$examples\n\n", "")
+        .replace("shots = 2", 'shots = 1\nas = "turns"')
+        .replace("${お客様の種類}", "")
+    )
+    rendered = Rendering(prompt_of(text))(ROW)
+
+    assert [message.role for message in rendered.history] == ["user", "assistant"]
+    assert rendered.history[1].content in ("適切", "不適切")
+
+
+def test_examples_come_from_a_data_set_beside_the_prompt() -> None:
+    """With all its columns, and with the number that is asked for."""
+    Path("sets").mkdir()
+    Path("sets/train.csv").write_text("question,label,product\nA,1,x\nB,0,y\nC,0,z\n", encoding="utf-8")
+    text = (
+        "version=1\n[ja]\nuser='$examples $question'\nexample='$product:$answer'\n"
+        "[examples]\nfile='train.csv'\n"
+    )
+    prompt = read_prompt(written(text + "shots=3", "sets/mine.toml"))
+
+    assert Rendering(prompt)(ROW).user.split() == ["x:1", "y:0", "z:0", "やあ"]
+    with pytest.raises(PromptError, match="4 examples are asked for, and there are 3"):
+        read_prompt("sets/mine.toml", 4)
+    with pytest.raises(PromptError, match="how many of its rows are shown"):
+        read_prompt(written(text, "sets/mine.toml"))
+
+
+def test_choices_have_letters() -> None:
+    """Numbers of choices other than four, the letters to choose among, and an example's right letter."""
+    text = (
+        "version=1\n[ja]\nuser='''$examples\n$question\n$choices\n($letters)'''\n"
+        "example='$question $answer'\n[examples]\nrows=[{question='Q', choices=['a','b'], label='b'}]"
+    )
+    row = ROW.model_copy(update={"choices": ("x", "y", "z")})
+    rendered = Rendering(prompt_of(text))(row)
+
+    assert rendered.user == "Q B\nやあ\nA) x\nB) y\nC) z\n(ABC)"
+    assert rendered.choices == ("A", "B", "C")
+
+
+def test_variants_stand_side_by_side() -> None:
+    """A variant has its own system text and all else of the prompt; its words have another hash."""
+    plain, expert = prompt_of(FULL), prompt_of(FULL, "expert")
+
+    assert (expert.name, expert.version, expert.about) == ("mine:expert", "2", "an expert")
+    assert Rendering(expert)(ROW).system == "専門家です。"
+    assert Rendering(expert)(ROW).user == Rendering(plain)(ROW).user
+    assert expert.hash != plain.hash
+    with pytest.raises(UnknownName, match=r"exprt.*Did you mean expert"):
+        prompt_of(FULL, "exprt")
+
+
+def test_the_hash_is_of_the_words() -> None:
+    """A version or a name changes no hash, words and examples do."""
+    same = prompt_of(FULL.replace("version = 2", 'version = "3"\nid = "other"'))
+
+    assert same.hash == prompt_of(FULL).hash
+    assert {prompt_of(FULL.replace("判定者", "係")).hash, prompt_of(FULL, shots=1).hash}.isdisjoint(
+        {same.hash}
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("choose", ("choose", "")),
+        ("choose:expert", ("choose", "expert")),
+        ("./my.toml:a", ("./my.toml", "a")),
+        (r"C:\my.toml", (r"C:\my.toml", "")),
+    ],
+)
+def test_a_name_may_have_a_variant(name: str, parts: tuple[str, str]) -> None:
+    """The last colon parts it from the file, unless a path goes on behind it."""
+    assert split_variant(name) == parts
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ((FULL, "version = 1"), "it has neither [ja] nor [en]"),
+        (("version = 2", ""), "version: Field required"),
+        (("$labels\n$examples\n\n文", "$examples\n\n文"), "user uses $labels in one language only"),
+        (("$questionです", "$reference"), "[ja] user: $reference would give the solution away"),
+        (("$questionです", "${正解}"), "[ja] user: $正解 would give the solution away"),
+        (("$$100）", "$100）"), "[ja] user: a lone dollar; write $$"),
+        (('example = "文：$question／$answer"\n[en]', "[en]"), "example uses $answer in one language only"),
+        (('1 = "不適切"', '1 = "適切"'), "[labels.ja] says the same for two labels"),
+        (('1 = "rude"', ""), "must say something for the same labels"),
+        ((', label = "1" }', " }"), "[examples] row 001 has no label to show"),
+        (("shots = 2", "shots = 4"), "4 examples are asked for, and there are 3"),
+        (("shots = 2", "shot = 2"), "examples.shot: Extra inputs"),
+        (('en.system = "You are an expert."', ""), "[variants.expert] has no [en]"),
+        (("[ja]", '[ja]\nchoice = "$label"'), "[ja] choice uses $label; it may use $letter, $number, $text"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(change: tuple[str, str], told: str) -> None:
+    """Each names the file and what is wrong, before anything is asked."""
+    text = FULL.replace(*change, 1)
+    variant = "expert" if "en.system" in change[0] else ""
+
+    with pytest.raises(PromptError) as error:
+        check_examples(prompt_of(text, variant))
+
+    assert str(error.value).startswith("mine.toml: ")
+    assert told in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_row_lacks_a_column() -> None:
+    """The sentence names the prompt and the column; an empty cell is there, a missing one is not."""
+    told = lacks(prompt_of(FULL))
+
+    assert told(ROW) is None
+    assert told(ROW.model_copy(update={"values": {"お客様の 種類": ""}})) is None
+    assert told(ROW.model_copy(update={"values": {}})) == (
+        "the prompt mine needs a column 'お客様の種類'; this row has none."
+    )
+    assert (
+        lacks(prompt_of("version=1\n[ja]\nuser='$choices'"))(ROW)
+        == "the prompt mine needs $choices; this row has none."
+    )
+
+
+async def asked(bot: Any, text: str = FULL, query: Query | None = None) -> Any:
+    plan = [conversation(ROW)]
+    return await Prompted(bot, prompt_of(text), rows_of(plan))(query or Query(text="やあ", case="r1"))
+
+
+async def test_a_bot_is_told_what_it_takes() -> None:
+    """System text apart where the bot says that it takes one, else before the question with an empty line."""
+
+    class Bot:
+        takes = frozenset({"system", "history"})
+
+        def __call__(self, query: Query) -> Query:
+            return query
+
+    apart = await asked(
+        Bot(), query=Query(text="おい", case="r1", history=(Message(role="user", content="前"),))
+    )
+    together = await asked(lambda query: query)
+
+    assert (apart.system, apart.text.splitlines()[0], apart.choices) == (
+        "判定者です。",
+        "適切",
+        ("適切", "不適切"),
+    )
+    assert "おいです" in apart.text
+    assert apart.history == (Message(role="user", content="前"),)
+    assert (together.system, together.text.splitlines()[:3]) == ("", ["判定者です。", "", "適切"])
+
+
+async def test_turns_are_not_lost_silently() -> None:
+    """A bot that is told of no earlier turns is refused examples that are turns."""
+    text = FULL.replace("$examples\n\n", "").replace("shots = 2", 'shots = 2\nas = "turns"')
+
+    with pytest.raises(InputError, match="told of no earlier turns"):
+        await asked(lambda query: query, text)
+
+
+async def test_the_shelf_knows_who_takes_a_system_text() -> None:
+    """A function by its parameters, an endpoint by its request, a chat model always."""
+    bots = {
+        "a": "def a(question, system=''): return f'{system}|{question}'",
+        "b": "def b(messages): return messages[0]['role']",
+        "c": "def c(query): return query.text.splitlines()[0]",
+    }
+    written("\n".join(bots.values()), "bots.py")
+    answers = [(await asked(await find.connect(f"bots.py:{name}", {}, {}))).text for name in bots]
+    http = {"url": "http://localhost:1", "answer": "a", "request": '{"s": "$system", "q": "$question"}'}
+    chat = {"url": "http://localhost:1/v1", "model": "m", "retries": "1"}
+
+    assert answers == ["判定者です。|" + Rendering(prompt_of(FULL))(ROW).user, "system", "判定者です。"]
+    assert (await find.connect("http", http, {})).takes == {"system"}  # type: ignore[attr-defined]
+    assert (await find.connect("openai_chat", chat, {})).takes == {"system", "history"}  # type: ignore[attr-defined]
+
+
+def test_a_prompt_is_for_rows() -> None:
+    """A rehearsal with customers never applies one, though rehearsal.toml names it."""
+    from simulator.prompting.applied import applied
+
+    assert applied(Settings()) is None
+    with pytest.raises(InputError, match="only `evaluate` applies a prompt"):
+        applied(Settings(prompt="choose"))
+
+
+def test_workers_get_every_file_of_a_prompt(tmp_path: Path) -> None:
+    """The prompt and its examples, by names that hold on the worker; nothing of what lies beside them."""
+    text = "version=1\n[ja]\nuser='$examples $question'\nexample='$answer'\n"
+    text += "[examples]\nfile='train.csv'\nshots=1"
+    for name, content in {"prompts/mine.toml": text, "prompts/train.csv": "question,label\nA,1\n"}.items():
+        Path(name).parent.mkdir(exist_ok=True)
+        written(content, name)
+    given = {"mine": "mine", "./prompts/mine.toml": "prompts/mine.toml"}
+    given[str(tmp_path / "prompts/mine.toml")] = "prompts/mine.toml"
+
+    for name, there in given.items():
+        settings, shipment = pack(Settings(protocol="single_turn", prompt=name))
+
+        assert settings.prompt == there
+        assert sorted(shipment.files) == ["prompts/mine.toml", "prompts/train.csv"]
+
+
+@pytest.mark.parametrize("page", ["prompts.md", "prompts.ja.md"])
+def test_the_prompt_in_the_guide_works(page: str) -> None:
+    """As it is written there, with its examples in a file beside it and with its variant."""
+    text = (find.ROOT / "docs" / page).read_text(encoding="utf-8")
+    written("question,label\nA,0\nB,1\nC,0\nD,1\nE,1\n", "train.csv")
+    prompt = read_prompt(written(text.split("```toml\n")[1].split("```")[0]) + ":expert")
+    check_examples(prompt)
+
+    assert (prompt.name, prompt.version, prompt.choosing) == ("classify:expert", "3", "labels")
+    assert Rendering(prompt)(ROW).user.count("文：") == 5

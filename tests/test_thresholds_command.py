@@ -1,0 +1,217 @@
+"""`thresholds suggest`: from labelled answers or a reviewed run to a table and a metric file."""
+
+import contextlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.commands.app import main
+from simulator.store import RunFile, find_run
+from simulator.types import HumanVerdict
+from tests.servers.openai import serve
+
+Suggest = Callable[..., tuple[int, str, str]]
+# Right answers share words with the reference, wrong ones hardly any.
+RIGHT = ("返品は14日以内です", "14日以内に返品できます", "返品は14日以内にお願いします")
+WRONG = ("わかりません", "配送は無料です", "お電話ください")
+REFERENCE = "返品は14日以内です。"
+
+
+@pytest.fixture
+def suggest(capsys: pytest.CaptureFixture[str]) -> Suggest:
+    """Runs the command in this process."""
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        code = main(["thresholds", "suggest", *arguments])
+        return (code, *capsys.readouterr())
+
+    return run
+
+
+def labelled(
+    answers: dict[str, bool],
+    times: int = 8,
+    reference: str = REFERENCE,
+    name: str = "labels.jsonl",
+    **more: Any,
+) -> str:
+    """A file of answers with their label, each several times, in two domains."""
+    rows = [
+        {
+            "id": f"{at}-{turn}", "question": f"返品は？ {at}", "reference": reference, "answer": answer,
+            "labels": {"correct": int(good)}, "domain": ("a", "b")[turn % 2], **more,
+        }
+        for at, (answer, good) in enumerate(answers.items())
+        for turn in range(times)
+    ]  # fmt: skip
+    Path(name).write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows), encoding="utf-8")
+    return name
+
+
+def some_labelled(**more: Any) -> str:
+    return labelled(dict.fromkeys(RIGHT, True) | dict.fromkeys(WRONG, False), **more)
+
+
+def test_a_table_for_every_judge_and_domain(suggest: Suggest) -> None:
+    """Threshold, interval, and how many right and wrong answers reach it, in the language of the rows."""
+    code, out, _ = suggest(some_labelled(), "--judges", "em,rougeL,meteor")
+    lines = [line.split() for line in out.splitlines()]
+
+    assert code == 0
+    assert out.startswith(
+        "基準値の提案  labels.jsonl (correct >= 0.5)\n方法：正しい回答の 95% 以上が合格する"
+    )
+    assert ["rougeL", "すべて", "0.6", "0.6–0.6", "100.0%/24", "0.0%/24"] in lines
+    assert ["meteor", "a", "0.8152", "0.815–0.815", "100.0%/12", "0.0%/12"] in lines
+    assert "! em：正しい回答にも最低点が多く" in out
+    assert "! em [a]" not in out
+    assert not Path("metric_output_info.json").exists()
+
+
+def test_identical_answers_do_not_pull_meteor_down(suggest: Suggest) -> None:
+    """They pass at any threshold, so they count as the top of the scale."""
+    labelled({"山": True, "川": False}, times=20, reference="山")
+    code, out, _ = suggest("labels.jsonl", "--judges", "meteor", "--json")
+    (whole,) = [each for each in json.loads(out)["suggestions"] if each["domain"] is None]
+
+    assert (code, whole["threshold"], whole["right"], whole["wrong_passing"]) == (0, 1, 20, 0)
+
+
+def test_they_are_written_into_a_metric_file(suggest: Suggest) -> None:
+    """In its own shape; entries that say right or wrong, and those of other judges, stay as they are."""
+    text = '{\n  "default": ["em", "rougeL"],\n  "x": [{"name": "gpt_similarity", "threshold": 1}]\n}\n'
+    Path("m.json").write_text(text, encoding="utf-8")
+    code, out, _ = suggest(
+        some_labelled(), "--judges", "em,rougeL", "--method", "balanced", "--write", "m.json"
+    )
+
+    assert code == 0
+    assert Path("m.json").read_text("utf-8") == text.replace(
+        '"rougeL"]', '{"name": "rougeL", "threshold": 0.6}]'
+    )
+    assert "m.json に書き込みました：\n  default.rougeL：– → 0.6\n" in out
+
+
+def test_the_judges_of_the_file_are_asked_where_none_are_named(suggest: Suggest) -> None:
+    """JSON answers are held against the reference output by output; a domain may be called like an output."""
+    answers = {json.dumps({"path": text, "n": 1}, ensure_ascii=False): good for text, good in (
+        [(each, True) for each in RIGHT] + [(each, False) for each in WRONG]
+    )}  # fmt: skip
+    labelled(answers, reference=json.dumps({"path": REFERENCE, "n": 1}, ensure_ascii=False))
+    Path("m.json").write_text('{"path": ["rougeL"], "default": ["em"]}', encoding="utf-8")
+    code, out, _ = suggest("labels.jsonl", "--write", "m.json", "--json")
+    shown = json.loads(out)
+    of_n = next(each for each in shown["suggestions"] if each["output"] == "n" and each["domain"] is None)
+
+    assert code == 0
+    assert shown["changes"] == [{"output": "path", "judge": "rougeL", "before": None, "after": 0.6}]
+    assert json.loads(Path("m.json").read_text("utf-8"))["path"] == [{"name": "rougeL", "threshold": 0.6}]
+    # n is the same in every answer, so it is not what is wrong with the wrong ones.
+    assert (of_n["right"], of_n["wrong"]) == (24, 0)
+
+
+def test_an_output_may_have_labels_of_its_own(suggest: Suggest) -> None:
+    """A label that is called like the output is what is right about it."""
+    answers = {json.dumps({"path": text}, ensure_ascii=False): True for text in (*RIGHT, *WRONG)}
+    labelled(answers, times=4, reference=json.dumps({"path": REFERENCE}, ensure_ascii=False))
+    rows = [json.loads(line) for line in Path("labels.jsonl").read_text("utf-8").splitlines()]
+    for row in rows:
+        row["labels"]["path"] = int(json.loads(row["answer"])["path"] in RIGHT)
+    Path("labels.jsonl").write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
+    Path("m.json").write_text('{"path": ["rougeL"]}', encoding="utf-8")
+    _, out, _ = suggest("labels.jsonl", "--write", "m.json", "--json")
+
+    assert [json.loads(out)["suggestions"][0][key] for key in ("right", "wrong")] == [12, 12]
+
+
+def test_a_reviewed_run_needs_no_label_file(suggest: Suggest, capsys: pytest.CaptureFixture[str]) -> None:
+    """Blind grades from four of five on are right; the review of the red marks says the rest."""
+    rows = [
+        {
+            "id": str(at),
+            "question": f"返品は？{at}",
+            "reference": REFERENCE,
+            "answer": answer,
+            "tags": ["返品"],
+        }
+        for at, answer in enumerate((*RIGHT, *WRONG))
+    ]
+    Path("rows.jsonl").write_text(
+        "\n".join(json.dumps(row, ensure_ascii=False) for row in rows), encoding="utf-8"
+    )
+    main(["evaluate", "rows.jsonl", "--adapter", "recorded", "--redact", "off", "--judges", "rougeL,meteor"])
+    code, _, err = suggest("latest")
+    assert (code, "nobody has said which answers are right" in err) == (2, True)
+
+    with contextlib.closing(RunFile.reopen(find_run("latest", Path("runs")))) as file:
+        blind = [
+            HumanVerdict(conversation=f"scripted/{at}#1", turn=1, source="blind", grade=5) for at in range(3)
+        ]
+        review = [
+            HumanVerdict(conversation=f"scripted/{at}#1", turn=1, source="review", judge_is="right")
+            for at in (3, 4, 5)
+        ]
+        file.reviewed([*blind, *review])
+    capsys.readouterr()
+    code, out, _ = suggest("latest", "--by", "tags", "--judges", "rouge_l", "--json", "--write", "m.json")
+    shown = json.loads(out)
+
+    assert code == 0
+    assert [(each["judge"], each["right"], each["wrong"]) for each in shown["suggestions"]] == [
+        ("rouge_l", 3, 3)
+    ]
+    assert json.loads(Path("m.json").read_text("utf-8")) == {
+        "default": [{"name": "rouge_l", "threshold": 0.6}]
+    }
+
+
+def test_a_models_judgements_are_forecast_and_paid_once(
+    suggest: Suggest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """--dry-run starts nothing; the second time everything comes from the cache."""
+    name = some_labelled(times=1)
+    with serve() as server:
+        monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
+        code, out, _ = suggest(name, "--judges", "gpt_similarity", "--dry-run")
+        assert (code, server.counts["chat"], out.startswith("At most 6 model calls")) == (0, 0, True)
+        suggest(name, "--judges", "gpt_similarity")
+        asked = server.counts["chat"]
+        code, _, err = suggest(name, "--judges", "gpt_similarity", "--method", "balanced")
+
+    assert (code, asked, server.counts["chat"]) == (0, 6, 6)
+    assert "At most 6 model calls" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["none.csv", "--judges", "em"], "none.csv: no such file"),
+        (["labels.jsonl"], "--judges is missing"),
+        (["labels.jsonl", "--judges", "nope"], "unknown judge 'nope'"),
+        (["labels.jsonl", "--judges", "em", "--method", "median"], "unknown --method 'median'"),
+        (["labels.jsonl", "--judges", "em", "--label", "good"], "unknown label in labels.jsonl 'good'"),
+        (["labels.jsonl", "--judges", "em", "--by", "nope"], "unknown field for --by 'nope'"),
+        (["labels.jsonl", "--write", "m.json"], "m.json, line 2: a: em: threshold 2 is outside of its scale"),
+        (["nobody"], "nobody"),
+    ],
+)
+def test_what_is_wrong_is_one_line(suggest: Suggest, arguments: list[str], told: str) -> None:
+    """Before anything is graded."""
+    some_labelled(times=1)
+    Path("m.json").write_text('{"a":\n [{"name": "em", "threshold": 2}]}', encoding="utf-8")
+    code, out, err = suggest(*arguments)
+
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert told in err
+
+
+def test_labels_of_wrong_answers_only_are_refused(suggest: Suggest) -> None:
+    """There is nothing to take a threshold from."""
+    code, _, err = suggest(labelled(dict.fromkeys(WRONG, False), times=1), "--judges", "rougeL")
+
+    assert code == 2
+    assert "no right answer has a score" in err
