@@ -19,7 +19,8 @@ PIECES = (
 # What asks most of patterns: long runs of what they begin with and never end.
 LONG = (
     "1", "0-", "1-2-", "市", "山田", "a", "a@", "Ab ", " ", "さん", "氏名:", "1丁目", "昭和", "12 Oak ",
-    "会員番号", "A1-", "[氏名]", "\n",
+    "会員番号", "A1-", "[氏名]", "\n", "〇", "ゼロ", "0 1 ", "one ", "The Old ", "1-2 Ab, ", "もしもし、",
+    "旧姓「佐藤」", "佐藤 ユイ、",
 )  # fmt: skip
 
 
@@ -88,6 +89,22 @@ def test_overlapping_finds_are_masked_as_one() -> None:
         "会員番号は[番号]です",
         {"reference": 1},
     )
+
+
+def test_who_was_named_once_is_masked_again() -> None:
+    """A surname told with さん is known on its own in the same text; the prefecture of that name stays."""
+    told = "鬼頭さんに聞きました。鬼頭いますか。山口さんは山口県です。Ms Abernathy left. Is Abernathy back?"
+
+    assert Redactor().redact(told, "ja").text == (
+        "[氏名]さんに聞きました。[氏名]いますか。[氏名]さんは山口県です。Ms [氏名] left. Is [氏名] back?"
+    )
+
+
+def test_numbers_that_are_free_to_call_stay() -> None:
+    """0120, 0800 and 0570 are a company's in Japan; nobody's own number begins so."""
+    told = "0120-000-371か0570-000-123、自宅は03-1234-5678。"
+
+    assert Redactor().redact(told, "ja").text == "0120-000-371か0570-000-123、自宅は[電話番号]。"
 
 
 @settings(max_examples=150, deadline=None)

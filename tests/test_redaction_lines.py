@@ -7,11 +7,15 @@ masked, and 43 of 45 and 40 of 40 masks were right: what to expect of odd phrasi
 everyday phrasings: 27 of 27 and 24 of 26, 26 of 27 and 24 of 24. `fresh` was written to be hard, with
 names of many countries and rare surnames: 37 of 49 and 40 of 50 when first met, with 37 of 37 and 38 of 39
 masks right. The long lists of names came of that, from other sources than these lines. `fresh2` came after
-them: 22 of 24 and 22 of 25, and 22 of 22 twice; then it was learnt from as well.
+them: 22 of 24 and 22 of 25, and 22 of 22 twice; then it was learnt from as well. `fresh3` came from somebody
+who knew no rule: 198 of 253 and 108 of 127 when first met, by more than half of the characters; with the
+rules that half of it taught, 122 of 145 and 48 of 60 in the other half. `fresh4` came after both: 63 of 71
+and 53 of 62; then it was learnt from as well.
 """
 
 import re
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -20,7 +24,7 @@ from simulator.redaction import Redactor
 from simulator.types import Language
 
 DATA = Path(__file__).with_name("data")
-PARTS = ("seen", "mended", "heldout", "last", "fresh", "fresh2")
+PARTS = ("seen", "mended", "heldout", "last", "fresh", "fresh2", "fresh3", "fresh4")
 _LABEL = re.compile(r"\{(\w+):([^{}]*)\}")
 # Fences around each mask that no line has, so that its place in the masked text tells its place in the line.
 _MASK = re.compile(r"\[[^\[\]]+\]")
@@ -43,9 +47,10 @@ def _hidden(text: str, masked: str) -> set[int]:
     return set(range(len(text))) - shown
 
 
-def _measured(language: Language, parts: tuple[str, ...]) -> Counter[str]:
+@cache
+def _part_measured(language: Language, part: str) -> Counter[str]:
     counts: Counter[str] = Counter()
-    for line in _lines(language, parts):
+    for line in _lines(language, (part,)):
         text = _LABEL.sub(lambda label: label[2], line)
         hidden = _hidden(text, Redactor().redact(text, language).text)
         labelled, moved = set(), 0
@@ -64,6 +69,10 @@ def _measured(language: Language, parts: tuple[str, ...]) -> Counter[str]:
     return counts
 
 
+def _measured(language: Language, parts: tuple[str, ...]) -> Counter[str]:
+    return sum((_part_measured(language, part) for part in parts), Counter[str]())
+
+
 @pytest.mark.parametrize("language", ["ja", "en"])
 def test_personal_data_is_masked_and_little_else(language: Language) -> None:
     """Recall and precision over all lines are at least 0.95."""
@@ -76,10 +85,19 @@ def test_personal_data_is_masked_and_little_else(language: Language) -> None:
 @pytest.mark.parametrize("language", ["ja", "en"])
 def test_lines_that_came_last_are_masked_as_well(language: Language) -> None:
     """What was learnt from the lines that came last stays learnt."""
-    counts = _measured(language, ("heldout", "fresh", "fresh2"))
+    counts = _measured(language, ("heldout", "fresh", "fresh2", "fresh3", "fresh4"))
 
     assert counts["found"] >= 0.95 * counts["labelled"]
     assert counts["right"] >= 0.95 * counts["masked"]
+
+
+@pytest.mark.parametrize("part", ["fresh3", "fresh4"])
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_each_of_the_latest_sets_is_masked(language: Language, part: str) -> None:
+    """At least 0.95 of the labels of either set, in either language."""
+    counts = _measured(language, (part,))
+
+    assert counts["found"] >= 0.95 * counts["labelled"]
 
 
 def test_there_are_enough_lines_of_both_kinds() -> None:

@@ -25,7 +25,8 @@ _KINDS = (
     "|ヴィラ|コート|パレス|ヒルズ|プラザ|ハイム|シャトー|テラス"
 )
 _NAME_OF_BUILDING = (
-    rf"[{_KANJI}ァ-ヶーA-Za-z・'ぁ-ん]{{1,16}}?(?:{_KINDS})?|[ァ-ヶーA-Za-z・][ァ-ヶーA-Za-z・一-鿿 ]{{1,18}}"
+    rf"(?:第\d)?[{_KANJI}ァ-ヶーA-Za-z・'ぁ-ん]{{1,16}}?(?:{_KINDS})?"
+    r"|[ァ-ヶーA-Za-z・][ァ-ヶーA-Za-z・一-鿿 ]{1,18}"
 )
 _NO_COUNT = r"(?!\d|月|日|時|円|台|個|名|件)"
 _AT_END = r"(?=[、。にで\s]|です|$)"
@@ -34,10 +35,15 @@ _BUILDING = re.compile(
     rf" ?(?:[A-Z]?-?\d{{1,4}}(?:-\d{{1,4}})?(?:号室|号|階|F|室)?{_NO_COUNT}|{_AT_END})"
     rf"|[ ,、]?\d{{1,4}}(?:号室|号|階|F)|[ ]\d{{3,4}}(?!\d|-|円){_AT_END}"
 )
-_FLOOR = re.compile(r"[ ,、]?(?:[A-Z]?-?\d{1,4}(?:号室|階|F|室))")
+_FLOOR = re.compile(
+    r"[ ,、]?(?:[A-Z]?-?\d{1,4}(?:号室|階|F|室)|[A-Z]棟 ?\d{1,4}(?:号室?)?"
+    r"|[〇一二三四五六七八九十]{1,4}号室?)"
+)
 _NAMED_BUILDING = re.compile(rf"{_KINDS}|号室|[ァ-ヶー]{{3}}[^、。]{{0,12}}\d")
 _ROOM = re.compile(r"[ ,、]?\d{1,4}(?:号室|号|階|F)?")
 _NUMBERED = re.compile(r"丁目|番|号|\d[-ーの]\d")
+# A number of people or yen stands behind a place as well: 横浜市人口370万.
+_COUNTED = re.compile(r" ?[^\s、。にでへとの)(,」です]")
 _END_OF_TOLD = re.compile(
     r"です|でし|でございます|になり|に(?:なっ|して|変|住|お願|届|送|引|転)|へ(?:変|の|お願|送|届)|から(?:引|転|変|の)|宛|まで|(?<=[\d号室地階])[にでへとの]|(?:のまま|より|なの|なん)"
 )
@@ -57,7 +63,10 @@ def address_ja(match: re.Match[str]) -> Span | None:
     )
     town = before[0][where.end() :]
     numbered = _NUMBERED.search(told)
-    if not numbered and not (has_prefecture and re.search(rf"[市区町村][{_KANJI}ァ-ヶー]{{1,10}}$", town)):
+    alone = not _COUNTED.match(text, end) and len(told) > 1
+    if not numbered and not (
+        (has_prefecture or alone) and re.search(rf"[{_KANJI}][{_KANJI}ァ-ヶー]{{1,10}}$", town)
+    ):
         return None
     if re.search(r"(?:から|まで|では|には|での|にも|とは|ので|です|ます|より)", town):
         return None
@@ -97,9 +106,21 @@ def _is_place(told: str) -> bool:
 
 def street(match: re.Match[str]) -> Span | None:
     """An English street address; "2 Easy Way" needs its capitals, "24 Hour Drive" is none."""
-    head = match[0].split(",")[0]
-    likely = not re.search(r"\b(?:Hours?|Days?|Minutes?|Year|Month|Week|Items?|Steps?)\b", head)
-    return value(match) if likely else None
+    return None if _NO_STREET.search(match[0].split(",")[0]) else value(match)
 
 
-CHECKS = {"address_ja": address_ja, "address_told": address_told, "street": street}
+def lower_street(match: re.Match[str]) -> Span | None:
+    """14 elm street, without capitals: only where no common word stands before the street."""
+    return None if _NO_STREET.search(match[0]) or _COMMON.search(match[0]) else value(match)
+
+
+_NO_STREET = re.compile(r"\b(?:Hours?|Days?|Minutes?|Year|Month|Week|Items?|Steps?)\b", re.IGNORECASE)
+_COMMON = re.compile(r"\b(?:mins?|ways?|miles?|km|times?|more|new|free|lane|people|of|the|and|to|in|for)\b")
+
+
+CHECKS = {
+    "address_ja": address_ja,
+    "address_told": address_told,
+    "street": street,
+    "lower_street": lower_street,
+}

@@ -3,8 +3,12 @@
 import re
 from string import ascii_uppercase
 
+from simulator.redaction.lists import words
+
 Span = tuple[int, int]
 _FEWEST, _MANY = 3, 5
+# Japanese numbers that are free to call or of a company's choice: no person has one.
+_NOBODYS = ("0120", "0800", "0570", "0990")
 # ZX81KP, as airlines and hotels give them
 _LOCATOR = re.compile(r"(?=[A-Z]*\d)[A-Z0-9]{5,8}")
 # taro_yamada, hiro_0423
@@ -42,28 +46,74 @@ def phone(match: re.Match[str]) -> Span | None:
     """A telephone number: 10 or 11 digits within the country, 8 to 15 with its code; dates are none."""
     written = re.split(r"内線|[a-z]", match[0], flags=re.IGNORECASE)[0]
     digits = re.sub(r"\D", "", written)
+    start, end = value(match)
+    span = start + (written.startswith("(") and ")" not in written), end
     if written.startswith("+"):
-        return value(match) if 8 <= len(digits) <= 15 else None
-    national = digits.startswith("0") and not digits.startswith("00")
-    return value(match) if national and len(digits) in (10, 11) else None
+        return span if 8 <= len(digits) <= 15 else None
+    national = digits.startswith("0") and not digits.startswith(("00", *_NOBODYS))
+    return span if national and len(digits) in (10, 11) else None
 
 
 def code(match: re.Match[str]) -> Span | None:
     """A number somebody is known by: three digits at least, or capitals with a digit, or a user name."""
     told = match["v"]
-    enough = sum(map(str.isdigit, told)) >= _FEWEST or _LOCATOR.fullmatch(told)
+    enough = sum(map(str.isnumeric, told)) >= _FEWEST or _LOCATOR.fullmatch(told)
     return value(match) if enough or _USER_NAME.search(told) else None
 
 
 def long_code(match: re.Match[str]) -> Span | None:
     """As `code`, where only a bare "order" or "#" stands before it: five digits at least."""
-    enough = sum(map(str.isdigit, match["v"])) >= _MANY
+    enough = sum(map(str.isnumeric, match["v"])) >= _MANY
     return value(match) if enough or _USER_NAME.search(match["v"]) else None
 
 
+def labelled_code(match: re.Match[str]) -> Span | None:
+    """A code behind a word and "number", unless it numbers things: 型番号, part number."""
+    label = match["label"]
+    things = any(label.endswith(word) for word in words("no_label_ja")) or label.lower() in words(
+        "no_label_en"
+    )
+    return None if things else code(match)
+
+
+def long_labelled_code(match: re.Match[str]) -> Span | None:
+    """As `labelled_code`, further away from its label: five digits at least."""
+    return labelled_code(match) if long_code(match) else None
+
+
+def past_date(match: re.Match[str]) -> Span | None:
+    """A whole date of the last century that no word such as "since" makes the day of something else."""
+    before = match.string[max(0, match.start() - 24) : match.start()]
+    behind = match.string[match.end() : match.end() + 12]
+    return None if _OTHER_DAY.search(before) or _SINCE.match(behind) else value(match)
+
+
+_OTHER_DAY = re.compile(
+    r"(?i:since|founded|built|established|released|launched|opened|signed|dated|effective|bought|made|joined)"
+    r"|創業|創立|設立|発売|開業|開店|施行|制定|竣工|購入|契約|加入|製造|入会|改正|築"
+)
+_SINCE = re.compile(
+    r"に?(?:創業|創立|設立|発売|開業|施行|制定|竣工|購入|契約|加入|製造|入会|改正|から|以降|以前|まで|付|の?地震|の?法)"
+)
+
+
+def spelt_number(match: re.Match[str]) -> Span | None:
+    """A telephone number in kanji digits, or a number in spelt digits of seven at least."""
+    return value(match) if 10 <= len(re.sub(r"[^〇零一二三四五六七八九]", "", match["v"])) <= 11 else None
+
+
+def spaced_email(match: re.Match[str]) -> Span | None:
+    """Taro_1 @ example.jp: with spaces around the sign, only what no plain word stands before."""
+    local = match[0].split("@")[0].strip()
+    return value(match) if re.search(r"[\d._+-]", local) or not match[0].startswith(local + " ") else None
+
+
 def spelt_email(match: re.Match[str]) -> Span | None:
-    """An address spelt with at and dot; two plain words around an "at" are none."""
-    return value(match) if re.search(r"dot|ドット|[(\[]at|アット", match[0]) else None
+    """An address spelt with signs or words for @ and the dot; two plain words around an "at" are none."""
+    return value(match) if _SPELT.search(match[0]) else None
+
+
+_SPELT = re.compile(r"dot|ド[ッっ]ト|どっと|[(\[]at|アット|あっと|[☆■◎●★◆]")
 
 
 CHECKS = {
@@ -74,4 +124,9 @@ CHECKS = {
     "code": code,
     "long_code": long_code,
     "spelt_email": spelt_email,
+    "labelled_code": labelled_code,
+    "long_labelled_code": long_labelled_code,
+    "past_date": past_date,
+    "spelt_number": spelt_number,
+    "spaced_email": spaced_email,
 }

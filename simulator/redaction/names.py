@@ -1,12 +1,12 @@
-"""Who is meant by name: surnames, given names, and what only looks like either."""
+"""Who is meant by name in Japanese: surnames, given names, and what only looks like either."""
 
 import re
 from functools import cache
-from pathlib import Path
 
-from simulator.prompts import read_toml
 from simulator.redaction.checks import Span, value
-from simulator.redaction.lists import List, listed
+from simulator.redaction.lists import any_of, katakana, listed, words
+from simulator.redaction.names_en import CHECKS as ENGLISH
+from simulator.redaction.names_en import english_name
 
 _KANJI = "一-鿿㐀-䶿豈-﫿𠀀-𪛟々〆ヶ"
 _KANA = "ァ-ヺーｦ-ﾟ"
@@ -14,19 +14,6 @@ _ORGANISATION = re.compile(
     r"(?:会社|商店|センター|サービス|サポート|窓口|ネット|保険|銀行|電力|病院|担当|係|課|部|店|社|会|局|制度|方式|機能|プラン|割|コース)$"
 )
 _LONGEST_GIVEN = 3
-
-
-@cache
-def words(key: str) -> frozenset[str]:
-    """The words of one list of names.toml."""
-    return frozenset(str(read_toml(Path(__file__).with_name("names.toml"))[key]).split())
-
-
-@cache
-def _any(*keys: str, of: tuple[List, ...] = (), without: tuple[str, ...] = ()) -> frozenset[str]:
-    """The words of some lists of names.toml, and of the long lists, without those of others."""
-    found = frozenset[str]().union(*map(words, keys), *map(listed, of))
-    return found.difference(*map(words, without))
 
 
 @cache
@@ -46,7 +33,7 @@ def _kana_surnames() -> frozenset[str]:
 
 @cache
 def _surnames() -> frozenset[str]:
-    return _any("surnames", of=("family_ja",)) | _kana_surnames()
+    return any_of("surnames", of=("family_ja",)) | _kana_surnames()
 
 
 def with_title(match: re.Match[str]) -> Span | None:
@@ -58,7 +45,7 @@ def with_title(match: re.Match[str]) -> Span | None:
     if re.match(rf"[{_KANJI}]", told):
         return _kanji_person(told, start)
     if re.match(r"[ぁ-ん]", told):
-        return _kana_person(told, start, end)
+        return _kana_person(match)
     known = any(told.endswith(word) for word in words("no_person_kana"))
     return None if known else (start, end)
 
@@ -69,17 +56,32 @@ def _kanji_person(told: str, start: int) -> Span | None:
     if place is not None:
         return start + place, end
     bare = told.replace(" ", "")
-    is_role = bare in words("no_person") or any(bare.endswith(word) for word in words("no_person_ends"))
-    return None if is_role or len(bare) == 1 or len(bare) > 5 else (start, end)
+    return None if _is_role(bare) or len(bare) == 1 or len(bare) > 5 else (start, end)
 
 
-def _kana_person(told: str, start: int, end: int) -> Span | None:
-    """Hiragana runs into the words before it: only from a known surname on."""
+def _is_role(told: str) -> bool:
+    """Whether a word tells what somebody is, not who: 担当者, 奥."""
+    return told in words("no_person") or any(told.endswith(word) for word in words("no_person_ends"))
+
+
+def _kana_person(match: re.Match[str]) -> Span | None:
+    """Hiragana runs into the words before it: only from a known name on."""
+    told, (start, end) = match["v"], value(match)
     for place in range(len(told)):
         rest = told[place:].replace(" ", "")
         if any(rest.startswith(name) and len(rest) <= len(name) + 4 for name in words("surnames_kana")):
             return start + place, end
+        begins = place == 0 or told[place - 1] in "のとはがも"
+        if begins and len(rest) > 1 and _is_called_so(rest, match):
+            return start + place, end
     return None
+
+
+def _is_called_so(told: str, match: re.Match[str]) -> bool:
+    """れんくん: a given name in hiragana; before さん, which follows much else, of three signs at least."""
+    friendly = match[0].endswith(("くん", "ちゃん"))
+    known = katakana(told) in listed("given_kana") and told not in any_of("no_person", "no_kana_name")
+    return known and (friendly or len(told) > 2)
 
 
 def _surname_at(told: str) -> int | None:
@@ -99,10 +101,11 @@ def _is_rare_surname(told: str) -> bool:
     """Whether a word is a surname of the long list, alone or before a given name of the long list."""
     if told.replace(" ", "") in words("no_person"):
         return False
-    family = _any(of=("family_ja", "family_ja_common"))
-    given = _any(of=("given_ja", "given_ja_common"))
+    family = any_of(of=("family_ja", "family_ja_common"))
+    given = any_of(of=("given_ja", "given_ja_common"))
     return any(
-        told[:length] in family and (not told[length:].strip() or told[length:].strip() in given)
+        told[:length] in family
+        and (not (rest := told[length:].strip()) or rest in given or re.fullmatch(r"[ぁ-ん]{2,4}", rest))
         for length in (4, 3, 2)
     )
 
@@ -157,9 +160,9 @@ def full_name(match: re.Match[str]) -> Span | None:
     told = _ROLE.sub("", match["v"])
     span = match.start("v"), match.start("v") + len(told)
     if re.match(rf"[{_KANA}]", told):
-        surname, *rest = re.split("[ ・]", told)
+        surname, *rest = re.split("[ ・]", katakana(told))
         listed_both = surname in listed("family_kana") and bool(rest) and rest[0] in listed("given_kana")
-        return span if surname in _katakana_surnames() or listed_both else None
+        return span if surname in _katakana_surnames() or listed_both or _is_foreign(told) else None
     for length in (3, 2, 1):
         surname, given = told[:length], told[length:]
         spaced = given.startswith(" ")
@@ -175,10 +178,13 @@ def _is_listed_pair(told: str) -> bool:
     surname, space, given = told.partition(" ")
     family = listed("family_ja")
     if space:
-        given_ja = _any(of=("given_ja", "given_ja_common"))
-        families = _any("surnames", of=("family_ja", "family_ja_common"))
-        known = surname in families and given not in words("no_given")
-        return known and (given in given_ja or (len(given) > 1 and _is_given(given)))
+        given_ja = any_of(of=("given_ja", "given_ja_common"))
+        families = any_of("surnames", of=("family_ja", "family_ja_common"))
+        if re.match("[ぁ-ん]", given):
+            return surname not in words("doubtful") and katakana(given) in listed("given_kana")
+        if surname not in families:
+            return len(given) > 1 and given in listed("given_ja") and not _is_role(surname)
+        return given not in words("no_given") and (given in given_ja or (len(given) > 1 and _is_given(given)))
     return any(
         told[:cut] in family and told[cut:] in listed("given_ja") for cut in (2, 3, 4) if told[cut + 1 :]
     )
@@ -202,30 +208,82 @@ _PARTICLES = frozenset(
 
 
 def surname_alone(match: re.Match[str]) -> Span | None:
-    """田中です: a surname that is no place and no common word."""
+    """田中です: a surname that is no place and no common word, unless the words before tell a person."""
     told = match["v"]
-    known = _surnames()
-    return value(match) if told in known and told not in _any("doubtful", "no_person") else None
+    if match["sure"]:
+        return value(match) if _can_be_called(told) else None
+    if told in words("doubtful") - words("prefectures"):
+        return value(match) if not match.string[: match.start("v")].strip() else None
+    known = told in _surnames() and told not in any_of("doubtful", "no_person")
+    return value(match) if known and (len(told) > 1 or told in words("surnames")) else None
+
+
+def _can_be_called(told: str) -> bool:
+    """Whether a word is a surname or given name of any list, where the words around it ask for one."""
+    if told in any_of("no_person", "no_kana_name", "no_label_value"):
+        return False
+    if re.match("[ぁ-ん]", told):
+        return len(told) > 2 and katakana(told) in any_of(of=("family_kana", "given_kana"))
+    if re.match(rf"[{_KANA}]", told):
+        return katakana(told) in any_of("foreign_kana", of=("family_kana", "given_kana")) or _is_foreign(told)
+    surname, space, given = told.partition(" ")
+    if space and re.fullmatch(rf"[ぁ-ん{_KANA}]+", given):
+        return not _is_role(surname)
+    return told in any_of("surnames", of=("family_ja", "family_ja_common")) or _is_listed_pair(told)
+
+
+def _is_foreign(told: str) -> bool:
+    """ドゥオン・ティ・ラン: katakana of several parts, one of them a name of another language."""
+    parts = re.split("[ ・=]", katakana(told))
+    return len(parts) > 1 and bool(set(parts) & words("foreign_kana"))
+
+
+def person_beside(match: re.Match[str]) -> Span | None:
+    """鬼頭宛, 契約者ドゥオン・ティ・ラン, 「カワチ」でなく: a name where the words beside it ask for one."""
+    return value(match) if _can_be_called(match["v"]) else None
+
+
+def reading(match: re.Match[str]) -> Span | None:
+    """（こうち しんや）: how a name is read, behind the name."""
+    parts = katakana(match["v"]).split()
+    known = any_of("foreign_kana", of=("family_kana", "given_kana"))
+    return value(match) if all(part in known for part in parts) else None
+
+
+def surname_listed(match: re.Match[str]) -> Span | None:
+    """野々村が待って: a surname that does what people do."""
+    return value(match) if match["v"] in _surnames() - any_of("doubtful", "no_person") else None
 
 
 def with_surname(match: re.Match[str]) -> Span | None:
     """安西先生: somebody before a title that others bear without their name."""
     told = match["v"]
-    return value(match) if told in _any("surnames", of=("family_ja",)) else None
+    return value(match) if katakana(told) in _surnames() and told not in words("no_person") else None
 
 
 def called(match: re.Match[str]) -> Span | None:
     """三枝子という名前で: a given name or surname before the word for name."""
     told = match["v"]
-    lists = _any("surnames", of=("given_ja", "given_kana", "family_kana"))
+    lists = any_of("surnames", of=("given_ja", "given_kana", "family_kana"))
     known = told in lists or _is_rare_surname(told)
     return value(match) if known else None
 
 
 def surname_and_kana(match: re.Match[str]) -> Span | None:
     """馬場ウメ: a surname in kanji and a given name in katakana."""
-    surname = re.split(rf"[{_KANA}]", match["v"])[0]
-    return value(match) if surname in words("surnames") - words("doubtful") else None
+    surname, space, given = re.split(rf"( ?)(?=[{_KANA}])", match["v"], maxsplit=1)
+    known = surname in any_of("surnames", of=("family_ja",), without=() if space else ("doubtful",))
+    listed_given = katakana(given) in listed("given_kana") or given[-1] in "子代江美枝"
+    sure = surname in words("surnames") or listed_given or (space and len(given) < _LONGEST_GIVEN + 1)
+    return value(match) if known and sure else None
+
+
+def changed_name(match: re.Match[str]) -> Span | None:
+    """姓が石動から勅使河原に: any word behind "surname" that is no word for a person or a form."""
+    told = match["v"]
+    return (
+        None if told in any_of("no_label_value", "no_person") or _ORGANISATION.search(told) else value(match)
+    )
 
 
 def given_name(match: re.Match[str]) -> Span | None:
@@ -239,55 +297,6 @@ def given_name(match: re.Match[str]) -> Span | None:
     return value(match) if likely and not _ORGANISATION.search(told) else None
 
 
-def english_name(match: re.Match[str]) -> Span | None:
-    """A name of one to three words; it ends before a word that belongs to none."""
-    start, _ = value(match)
-    kept = 0
-    for word in re.finditer(r"[^ ]+ ?", match["v"]):
-        if word[0].strip(" .,").lower() in words("no_english"):
-            break
-        kept = word.start() + len(word[0].rstrip())
-    return (start, start + kept) if kept else None
-
-
-def self_named(match: re.Match[str]) -> Span | None:
-    """Somebody who says "I'm ...": a common given name, or two capitalised words that describe nothing."""
-    told = match["v"].split()
-    known = told[0].capitalize() in _any("english_given", "romaji_surnames")
-    calls = bool(re.match(r",? (?:calling|speaking|again|here|from)\b", match.string[match.end() :]))
-    if known or (told[0][0].isupper() and (len(told) > 1 or calls) and not _DESCRIBES.search(told[0])):
-        return english_name(match)
-    return None
-
-
-_DESCRIBES = re.compile(r"(?:ly|ed|ing|able|ful|ous|less|ive|'s)$")
-
-
-def known_given_name(match: re.Match[str]) -> Span | None:
-    """A common given name and a capitalised word behind it, or a Japanese surname and a word beside it."""
-    told = [word.capitalize() if word.isupper() else word for word in match["v"].split()]
-    if {told[0].lower(), told[-1].lower()} & words("no_english"):
-        return None
-    given = told[0] in _any("english_given", of=("given_en",)) and not match["v"].isupper()
-    if given or {told[0], told[-1]} & words("romaji_surnames"):
-        return value(match)
-    family = told[-1] in listed("family_en") and not match["v"].isupper()
-    if not family:
-        return None
-    begins = (
-        not match.string[: match.start("v")].rstrip(" \"'(") or match.string[match.start("v") - 2] in ".!?:\n"
-    )
-    return (match.end("v") - len(told[-1]), match.end("v")) if begins else value(match)
-
-
-def lower_pair(match: re.Match[str]) -> Span | None:
-    """Ravi menon without capitals anywhere: a common given name and a name of the lists."""
-    given, family = (word.capitalize() for word in match["v"].split())
-    sure = _any("english_given", without=("doubtful_given",))
-    known = _any("romaji_surnames", of=("family_en", "given_en"))
-    return value(match) if given in sure and family in known else None
-
-
 def kana_pair(match: re.Match[str]) -> Span | None:
     """こばやし みお: a surname and a given name in hiragana."""
     surname, given = ("".join(chr(ord(c) + 0x60) for c in part) for part in match["v"].split())
@@ -297,22 +306,7 @@ def kana_pair(match: re.Match[str]) -> Span | None:
     return value(match) if known else None
 
 
-def lower_name(match: re.Match[str]) -> Span | None:
-    """Its dave wilkins: a given name without its capital."""
-    told = match["v"].split()
-    return value(match) if told[0].capitalize() in _any("english_given", of=("given_en",)) else None
-
-
-def bare_given_name(match: re.Match[str]) -> Span | None:
-    """A common given name alone; those that are places or things as well are not taken for one."""
-    told = match["v"]
-    doubtful = told in words("doubtful_given") or told.lower() in words("no_english")
-    rare = len(told) > 3 and told in listed("given_en")
-    return value(match) if (told in words("english_given") or rare) and not doubtful else None
-
-
-CHECKS = {
-    "bare_given_name": bare_given_name,
+CHECKS = ENGLISH | {
     "with_title": with_title,
     "introduced": introduced,
     "labelled_name": labelled_name,
@@ -320,12 +314,11 @@ CHECKS = {
     "surname_alone": surname_alone,
     "surname_and_kana": surname_and_kana,
     "given_name": given_name,
-    "english_name": english_name,
-    "self_named": self_named,
-    "known_given_name": known_given_name,
-    "lower_name": lower_name,
-    "lower_pair": lower_pair,
     "kana_pair": kana_pair,
     "with_surname": with_surname,
     "called": called,
+    "surname_listed": surname_listed,
+    "changed_name": changed_name,
+    "person_beside": person_beside,
+    "reading": reading,
 }

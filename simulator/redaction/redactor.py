@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from simulator.errors import InputError
+from simulator.redaction.again import told_again
 from simulator.redaction.checks import Span
 from simulator.redaction.patterns import mask, masks, patterns
 from simulator.types import Language
@@ -36,6 +37,10 @@ class _Found(NamedTuple):
     kind: str
 
 
+# So many texts are remembered.
+_LATEST = 256
+
+
 class Redactor:
     """Masks personal data; of further regular expressions, `patterns`, the first group or all is masked.
 
@@ -46,9 +51,18 @@ class Redactor:
         """A broken pattern is an `InputError`."""
         self._own = tuple(map(_compiled, patterns))
         self._public = frozenset(_public(public))
+        self._latest: dict[tuple[str, Language], Redacted] = {}
 
     def redact(self, text: str, language: Language) -> Redacted:
         """The text with its personal data as masks of the language; of a masked text, the same."""
+        if (known := self._latest.get((text, language))) is not None:
+            return known  # an answer is often its reference, word for word
+        if len(self._latest) >= _LATEST:
+            self._latest.clear()
+        found = self._latest[text, language] = self._redacted(text, language)
+        return found
+
+    def _redacted(self, text: str, language: Language) -> Redacted:
         counts: Counter[str] = Counter()
         # A mask can lay bare what was part of something longer: until nothing more is found.
         while found := _joined(self._found(text)):
@@ -64,10 +78,18 @@ class Redactor:
                 if start < end and _TAKEN not in original[start:end]:
                     yield _Found(start, end, 0, "custom")
         plain = original.translate(_PLAIN)
+        known = [one for one in self._known(plain) if not self._is_public(plain[one.start : one.end])]
+        yield from known
+        names = [plain[one.start : one.end] for one in known if one.kind == "name"]
+        for start, end in told_again(plain, names):
+            if not self._is_public(plain[start:end]):
+                yield _Found(start, end, len(patterns()) + 1, "name")
+
+    def _known(self, plain: str) -> Iterator[_Found]:
         for rank, pattern in enumerate(patterns(), start=1):
             for match in pattern.regex.finditer(plain):
                 span = pattern.check(match)
-                if span and (span := _bare(plain, span)) and not self._is_public(plain[slice(*span)]):
+                if span and (span := _bare(plain, span)):
                     yield _Found(*span, rank, pattern.kind)
 
     def _is_public(self, told: str) -> bool:

@@ -16,7 +16,15 @@ KEPT = frozenset(
     (
         "id", "case", "conversation", "session", "persona", "role", "language", "tags", "kind", "judge",
         "handover", "next", "ended", "model", "source", "label", "broken_rules", "rubric", "state",
-        "severity",
+        "severity", "link",
+    )
+)  # fmt: skip
+
+# What our own words call their texts says nothing about these; any other key may: {"会員番号": 12345678}.
+_SAYS_NOTHING = frozenset(
+    (
+        "question", "references", "history", "content", "goal", "facts", "knows", "unknown", "choices",
+        "answer", "contexts", "script", "recorded", "text", "user", "clean", "reason", "closing", "message",
     )
 )  # fmt: skip
 
@@ -57,7 +65,7 @@ def _masked(
     text = str(part)
     done = redactor.redact(text, language)
     label = f"{key.replace('_', ' ')}: "
-    if done.text == text and key:
+    if done.text == text and key and key not in _SAYS_NOTHING:
         labelled = redactor.redact(label + text, language)
         if labelled.text.startswith(label):
             done = labelled._replace(text=labelled.text.removeprefix(label))
