@@ -91,8 +91,13 @@ def contest(results: Results) -> Contest:
             by_judge[score.judge].append(score)
     return Contest(
         metrics=tuple(_metric(judge, scores, planned) for judge, scores in by_judge.items()),
-        cost={metric_names(judges): spent for judges, spent in results.judging.items()},
+        cost={metric_names(each): results.judging[each] for each in sorted(results.judging, key=_order)},
     )
+
+
+def _order(judges: str) -> int:
+    """Where a call's first judge stands among the metrics; others follow them."""
+    return next((at for at, judge in enumerate(_NAME_OF) if judge in judges.split(",")), len(_NAME_OF))
 
 
 def _metric(judge: str, scores: Iterable[Score], planned: int) -> Metric:

@@ -9,6 +9,8 @@ from typing import Any
 from simulator.errors import InputError
 
 PREFIX = "REHEARSAL_"
+# The settings that name a file of the user's own.
+FILES = ("cases", "outputs", "guidelines", "contacts", "ng_words", "knowledge")
 
 
 def environment_values(environ: Mapping[str, str], names: Iterable[str]) -> dict[str, Any]:
@@ -33,6 +35,35 @@ def file_values(path: Path) -> dict[str, Any]:
     except OSError as error:
         msg = f"{path}: cannot be read ({error.strerror})."
         raise InputError(msg) from None
+
+
+def named_in(file: Path, name: str) -> str:
+    """What a file names: beside it where there is one, else as it is named, from where the user stands."""
+    beside = file.parent / name
+    return str(beside) if name and beside.exists() else name
+
+
+def bot_named_in(file: Path, name: str) -> str:
+    """`bot.py:answer` as a file names it; other names stay what they are."""
+    module, colon, function = name.rpartition(":")
+    return f"{named_in(file, module)}:{function}" if colon and module.endswith(".py") else name
+
+
+def prompt_named_in(file: Path, name: str) -> str:
+    """`strict.toml` and `strict.toml:variant` as a file names them; anything else is a name of the shelf."""
+    named, suffix, variant = name.partition(".toml")
+    return f"{named_in(file, named + suffix)}{variant}" if suffix else name
+
+
+def judges_named_in(file: Path, given: Any) -> Any:
+    """Judges as a file lists them: files of `mine.py:strict` and `mine.toml` beside it first."""
+    if not isinstance(given, list):
+        return given
+    return [_judge_named_in(file, each) if isinstance(each, str) else each for each in given]
+
+
+def _judge_named_in(file: Path, name: str) -> str:
+    return named_in(file, name) if name.endswith(".toml") else bot_named_in(file, name)
 
 
 def plain(value: Any) -> str:

@@ -51,7 +51,7 @@ def read_shard(given: str) -> Shard:
     found = _SHARD.fullmatch(given.strip())
     shard = Shard(*map(int, found.groups())) if found else None
     if shard is None or not 1 <= shard.number <= shard.parts:
-        msg = "is no part of a run: write 2/5 for the second of five"
+        msg = "write 2/5 for the second of five"
         raise ValueError(msg)
     return shard
 
@@ -60,7 +60,7 @@ def read_sample(given: str) -> Sample:
     """Size and seed of `200` or `200:7`; ValueError says what is wrong with it."""
     found = _SAMPLE.fullmatch(given.strip())
     if found is None or not int(found[1]):
-        msg = "is no sample: write 200 for 200 rows, or 200:7 with a seed of your own"
+        msg = "write 200 for 200 rows, or 200:7 with a seed of your own"
         raise ValueError(msg)
     return Sample(int(found[1]), int(found[2] or 0))
 

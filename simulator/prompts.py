@@ -5,6 +5,7 @@ variable that the program does not fill. Nothing is found out in the middle of a
 """
 
 import hashlib
+import re
 import tomllib
 from collections.abc import Mapping, Set
 from functools import cached_property
@@ -17,6 +18,8 @@ from simulator.errors import PromptError
 from simulator.types import Language
 
 LANGUAGES: tuple[Language, Language] = ("ja", "en")
+# What is counted in texts for people.
+_NOUNS = "row|token|call|turn|question|answer|conversation|message|grade|vote|point|case|character"
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -71,6 +74,12 @@ def render(text: str, /, **values: str) -> str:
     return Template(text).substitute(values).strip()
 
 
+def one(text: str, values: Mapping[str, str]) -> str:
+    """An English text, not filled yet, its nouns singular after a one: `$n row` for `$n rows`."""
+    ones = [name for name, value in values.items() if value == "1"]
+    return re.sub(rf"(\$(?:{'|'.join(ones)}) (?:{_NOUNS}))s\b", r"\1", text) if ones else text
+
+
 class Texts:
     """The texts of a TOML file in both languages: `texts("ja", "missing", items="9,800円")`."""
 
@@ -80,7 +89,8 @@ class Texts:
 
     def __call__(self, language: Language, key: str, /, **values: str) -> str:
         """The text of a key, with its variables filled and its spaces kept."""
-        return Template(self._tables[language][key]).substitute(values)
+        text = self._tables[language][key]
+        return Template(one(text, values) if language == "en" else text).substitute(values)
 
     @cached_property
     def _tables(self) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from simulator.types import (
     Score,
     Spending,
     Turn,
+    Usage,
     Utterance,
 )
 
@@ -139,6 +140,15 @@ class Talks(Sequence[Conversation]):
     def begun(self) -> "Talks":
         """Those with a turn."""
         return Talks(self._file, "id IN (SELECT conversation FROM turns WHERE answer IS NOT NULL)")
+
+    def usages(self) -> Iterator[Usage]:
+        """What the bot's models took for each answer; of a chain, link by link."""
+        told = "SELECT answer FROM turns WHERE instr(answer, '\"usage\"')"
+        for (body,) in self._file.execute(told):
+            answer = json.loads(body)
+            for found in answer.get("steps") or (answer,):
+                if usage := found.get("usage"):
+                    yield Usage.model_construct(**usage)
 
     @property
     def cases(self) -> "Cases":

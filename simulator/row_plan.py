@@ -12,10 +12,11 @@ from simulator.datasets.labels import Labels, in_order, label_forms, label_set_p
 from simulator.datasets.reading import DataSet, Wish, dataset_of, read_dataset
 from simulator.datasets.skipped import Skipped
 from simulator.datasets.spool import RowPlan
+from simulator.endpoints import endpoints
 from simulator.errors import InputError
 from simulator.files.columns import field_of, is_extra
 from simulator.masking import masked_case, redactor_of
-from simulator.notation import read_sample
+from simulator.notation import Sample, read_sample
 from simulator.outputs.checking import ReferenceCheck
 from simulator.outputs.metric_file import read_outputs
 from simulator.plan import already_read
@@ -39,11 +40,14 @@ class PlannedRows(NamedTuple):
     skipped: Skipped
     chosen: str
     unused: tuple[str, ...]
+    drawn: str = ""
 
     def told(self) -> Iterator[str]:
-        """Lines on what is not used, which judges were chosen and which rows are left out."""
+        """Lines on what is not used, what was drawn, which judges were chosen and which rows are left out."""
         if self.unused and self.settings.prompt is None:
             yield f"{self.settings.cases}: nothing is made of the columns {', '.join(self.unused)}."
+        if self.drawn:
+            yield self.drawn
         if self.chosen:
             names = ", ".join(self.settings.judges)
             yield f"Judges that fit the data ({self.chosen}): {names}. Others: --judges NAME,..."
@@ -68,7 +72,7 @@ def plan_rows(settings: Settings) -> PlannedRows:
     found = _read(settings.cases, settings, labels, prompted)
     chosen = ""
     if _is_to_be_chosen(settings):
-        judges, chosen = found.profile.judges()
+        judges, chosen = found.profile.judges(offline=endpoints(settings)["judge"] is None)
         settings = settings.model_copy(update={"judges": judges})
     if "label" in map(find.judge_name, settings.judges):
         every = labels or label_forms(in_order(found.profile.names))
@@ -87,7 +91,15 @@ def plan_rows(settings: Settings) -> PlannedRows:
     scripted = find.scripted()
     plan = RowPlan(rows, scripted.id, settings.repeats)
     unused = tuple(each for each in found.profile.columns if not (field_of(each) or is_extra(each)))
-    return PlannedRows(plan, (scripted,), settings, found.skipped, chosen, unused)
+    drawn = _drawn(found.spoken(settings.language), sample) if sample else ""
+    return PlannedRows(plan, (scripted,), settings, found.skipped, chosen, unused, drawn)
+
+
+def _drawn(there: int, sample: Sample) -> str:
+    """How many of the rows were drawn; the limit comes after the lot."""
+    if sample.size >= there:
+        return f"All {there:,} rows: no more than the sample's {sample.size:,}."
+    return f"{sample.size:,} of {there:,} rows by lot (seed {sample.seed})."
 
 
 def _read(name: str, settings: Settings, labels: Labels, prompted: Applied | None) -> DataSet:

@@ -185,7 +185,7 @@ class Settings(RowSettings):
         {}, description='Your own prices of models (TOML file, or [prices."model"] of rehearsal.toml).'
     )
     budget: Amount | None = Field(
-        None, description="Spend no more than this on models: 5 (dollars), 5USD, 800JPY or 800円."
+        None, description="Spend at most this, your bot's own models aside: 5 (dollars), 5USD, 800JPY, 800円."
     )
     redact: Literal["on", "off", "auto"] = Field(
         "auto",

@@ -1,7 +1,11 @@
 """The world of a test: an empty folder, a clean environment, no network but loopback."""
 
+import gc
 import os
+import shutil
 import time
+from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -12,6 +16,50 @@ from simulator import find
 os.environ["TZ"] = "UTC"
 if hasattr(time, "tzset"):
     time.tzset()
+# Nobody outside is asked, so nobody is trusted: to read a hundred authorities takes each client 10 ms.
+os.environ.pop("SSL_CERT_FILE", None)
+os.environ["SSL_CERT_DIR"] = str(Path(__file__).parent)
+
+_NUMBERS = count()
+_LEFT_EMPTY: list[Path] = []
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Says how hard properties are tried; who only hands out tests to workers need not know."""
+    if not config.getoption("numprocesses", None):
+        from tests.properties import load_profile
+
+        load_profile()
+
+
+def pytest_collection() -> None:
+    """Thousands of tests and all that they import: nothing of it is ever garbage."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """To look through it for cycles, again and again, would take seconds."""
+    gc.freeze()
+    gc.enable()
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """An empty folder, kept when its test fails.
+
+    Most tests write nothing: their folder is the next test's, which spares making and removing thousands.
+    """
+    if _LEFT_EMPTY:
+        folder = _LEFT_EMPTY.pop()
+    else:
+        folder = tmp_path_factory.getbasetemp() / f"test{next(_NUMBERS)}"
+        folder.mkdir(0o700)
+    failed = request.session.testsfailed
+    yield folder
+    if folder.is_dir() and not any(folder.iterdir()):
+        _LEFT_EMPTY.append(folder)
+    elif request.session.testsfailed == failed:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(autouse=True)

@@ -35,7 +35,9 @@ def a_cell(prompt: str, model: str, *judges: JudgeFigures, **more: Any) -> CellF
         "answers_usd": 0.000456, "tokens_in": 9_120, "tokens_out": 2_044,
         "judges": dict(zip(names, judges, strict=False)),
     }  # fmt: skip
-    return CellFigures(**(known | more))
+    told: dict[str, Any] = known | more
+    deciding = next((judge.against for judge in told["judges"].values()), None)
+    return CellFigures(**({"against": deciding} | told))
 
 
 def compared(language: Language = "ja", title: str = "", silent: int = 2) -> Compared:
@@ -75,15 +77,16 @@ def _labels() -> tuple[CellFigures, ...]:
     second = Labels(accuracy=0.9299, accuracy_stderr=0.0087, f1=0.1333, f1_stderr=0.04)
     return (
         _told_apart("qwen3", first, verdict="highest", open=1),
-        _told_apart("gpt-5-mini", second, verdict="no_difference", difference=-0.028),
+        _told_apart("gpt-5-mini", second, verdict="no_difference", difference=-0.5667),
     )
 
 
 def _told_apart(model: str, labels: Labels, **against: Any) -> CellFigures:
     known = {"n": 856, "planned": 856, "to": "morality/qwen3"}
-    label = judged(labels.accuracy, labels.accuracy_stderr, **against, **known)
+    label = judged(labels.accuracy, labels.accuracy_stderr, **known)
+    by_f1 = judged(labels.f1, labels.f1_stderr, **against, **known).against
     cell = Cell(data="morality", model=model)
-    return a_cell("", model, cell=cell, labels=labels, judges={"label": label})
+    return a_cell("", model, cell=cell, labels=labels, judges={"label": label}, against=by_f1)
 
 
 def _unfinished() -> tuple[CellFigures, ...]:

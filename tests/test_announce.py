@@ -7,9 +7,10 @@ import pytest
 
 from simulator.commands.announce import announce, check_folder, counted, show_forecast
 from simulator.errors import InputError, RunFileError
-from simulator.forecast import forecast
+from simulator.forecast import ByModel, Forecast, forecast
 from simulator.money import dollars
 from simulator.settings import Settings
+from simulator.types import Spending
 from tests.playing import a_case, a_stage, a_talk
 from tests.servers.openai import OpenAIServer
 
@@ -133,3 +134,25 @@ def test_a_folder_that_can_be_made_is_not_made_yet(tmp_path: Path) -> None:
             check_folder(Path(folder))
 
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_rows_without_a_model_have_no_empty_lists(capsys: pytest.CaptureFixture[str]) -> None:
+    """Who grades is said instead; a bot of one's own is asked, and pays for itself."""
+    for told, ends in ((True, "lexical stand-ins play the judges"), (False, "No model takes part")):
+        show_forecast(Forecast({}, {}, None, 1, rows=True, offline=told), as_json=False)
+        asked, last = capsys.readouterr().out.splitlines()
+
+        assert asked.startswith("The bot is asked for 1 answer; what its own model takes is no part of this")
+        assert ends in last
+        assert last.endswith("Nothing was started.")
+
+
+def test_nobody_leaves_a_row_early(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nor is one call many, or one token."""
+    spent: ByModel = {("judge", "m"): Spending(calls=1, tokens_in=1, cost_usd=0.1)}
+    show_forecast(Forecast(spent, spent, rows=True), as_json=False)
+    out = capsys.readouterr().out
+
+    assert "early" not in out
+    assert "At most 1 model call, about 1 token, 0.10 USD." in out
+    assert "  judge       1 call   " in out

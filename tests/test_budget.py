@@ -73,10 +73,10 @@ def counting(server: OpenAIServer) -> None:
 def test_the_budget_is_not_exceeded_by_calls_in_flight(
     capsys: pytest.CaptureFixture[str], server: OpenAIServer, judging: str
 ) -> None:
-    """With 60 conversations at once the endpoint has billed no more, and the result so far is a valid one."""
+    """With 40 conversations at once the endpoint has billed no more, and the result so far is a valid one."""
     counting(server)
-    budget = 0.3
-    code = rehearse("--limit", "30", "--concurrency", "60", "--judging", judging, "--budget", str(budget))
+    budget = 0.2
+    code = rehearse("--limit", "20", "--concurrency", "40", "--judging", judging, "--budget", str(budget))
     out, err = capsys.readouterr()
     shown, cut = json.loads(out), newest()
 
@@ -84,7 +84,7 @@ def test_the_budget_is_not_exceeded_by_calls_in_flight(
     assert server.max_in_flight >= 5
     assert 0.7 * budget < billed(server) <= shown["cost_usd"] + 1e-4
     assert shown["cost_usd"] <= budget
-    assert "the budget of 0.3 USD is spent" in err
+    assert "the budget of 0.2 USD is spent" in err
     assert cut.run.status == "stopped"
     assert {talk.ended for talk in cut.conversations} & {Ended.BUDGET}
     assert cut.scores

@@ -13,8 +13,9 @@ from simulator.errors import CaseFileError
 from simulator.files.columns import COLUMNS
 from simulator.types import Answer, Facts, Message, Passage
 from tests.case_files import as_csv, from_cell, one, refusal, saved
+from tests.properties import examples
 
-SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(60))
 LINE = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1)
 KEYS = st.sampled_from(["role", "content", "question", "reference", "knows", "text"])
 
@@ -129,6 +130,7 @@ def test_script_and_recorded_answers(tmp_path: Path) -> None:
         ("reference", '[["a"], [], ["b", "c"]]', (("a",), (), ("b", "c"))),
         ("reference", "[重要] 休業します", (("[重要] 休業します",),)),
         ("expected", "25", (("25",),)),
+        ("reference", '{"a":  "い|ろ"}', (('{"a":  "い|ろ"}',),)),
     ],
 )
 def test_references_in_a_cell(
@@ -145,13 +147,23 @@ def test_references_in_a_cell(
         (["a", "b"], (("a", "b"),)),
         (25, (("25",),)),
         ([["a"], "b", None], (("a",), ("b",), ())),
+        ({"a": "い|ろ", "b": [1]}, (('{"a": "い|ろ", "b": [1]}',),)),
+        ([{"a": 1}, "b"], (('{"a": 1}', "b"),)),
+        ([[{"a": 1}, [1, 2]], []], (('{"a": 1}', "[1, 2]"), ())),
         ([], ()),
         (None, ()),
     ],
 )
 def test_references_in_json(tmp_path: Path, value: Any, references: tuple[tuple[str, ...], ...]) -> None:
-    """In JSON a text is one answer, a list several for turn 1, a list of lists one list per turn."""
+    """A text or an object is one answer, a list several for turn 1, a list of lists one list per turn."""
     assert one(tmp_path, question="q", reference=value).references == references
+
+
+def test_an_answer_may_be_an_object(tmp_path: Path) -> None:
+    """What a bot answered in JSON is its text."""
+    case = one(tmp_path, question="q", reference={"a": 1}, answer={"a": [1, "い"]})
+
+    assert (case.references, case.answer) == ((('{"a": 1}',),), '{"a": [1, "い"]}')
 
 
 @pytest.mark.parametrize(

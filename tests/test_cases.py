@@ -16,9 +16,10 @@ from simulator.errors import CaseFileError
 from simulator.files.columns import COLUMNS, field_of, normalised
 from simulator.types import Answer, Case, Facts, Message, Passage
 from tests.case_files import as_csv, as_workbook, one, refusal, saved
+from tests.properties import examples
 
 SAME_FOLDER = settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(40), deadline=None
 )
 # Text as people write it: no control characters, and no blanks around it, which are trimmed.
 VISIBLE = st.characters(codec="utf-8", exclude_categories=["C", "Z"])
@@ -289,7 +290,7 @@ def test_mistakes_in_tables(tmp_path: Path, text: str, message: str) -> None:
         ({"question": "a", "history": ["b"]}, "column 'history': 'b' is no line of a conversation"),
         ({"question": "a", "history": [{"role": "system", "content": "b"}]}, "'system' is not who speaks"),
         ({"question": "a", "history": {"role": "user"}}, "an object is no conversation"),
-        ({"question": "a", "references": [{"text": "b"}]}, "column 'references': an object is not a text"),
+        ({"question": "a", "passages": [{"text": "b"}]}, "column 'passages': an object is not a text"),
         ({"turns": "a"}, "column 'turns': 'a' is no list of turns"),
         ({"turns": [{"role": "assistant", "content": "a"}]}, "no turn in which the customer says something"),
         ({"turns": [{"reference": "a"}]}, "column 'turns' is empty; every row needs a question"),

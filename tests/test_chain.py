@@ -81,6 +81,7 @@ def test_the_bundled_chain_says_where_it_goes_wrong(capsys: pytest.CaptureFixtur
     shown = json.loads(out)
     passed = {data["name"]: data["cells"][0]["judges"]["passed"]["mean"] for data in shown["data"]}
     table = err.split("採点項目ごとの平均")[1]
+    assert "link 1 of 3: " in err
 
     assert (code, shown["chain"], shown["complete"]) == (0, True, True)
     assert passed == {"intent": 0.8333, "reply": 1.0, "chain": 0.8333}
@@ -212,6 +213,18 @@ def small(question, prompt):
     assert main(["evaluate", str(chain), "--link", "chain"]) == 0
     (score,) = read_run(find_run("latest", Path("runs"))).scores
     assert score.value == 1.0
+
+
+def test_a_chain_takes_its_files_from_beside_it(chain: Path) -> None:
+    """A file of that name where the user stands does not stand in for the one beside the chain."""
+    Path("own").mkdir()
+    for name in ("chain.toml", "reply.toml", "rows.csv"):
+        Path("own", name).write_bytes(Path(name).read_bytes())
+    read = read_chain(Path("own/chain.toml"))
+
+    assert [read.cases, *(link.prompt for link in read.links)] == [
+        "own/rows.csv", "intent.toml", "own/reply.toml",
+    ]  # fmt: skip
 
 
 def test_what_links_come_to() -> None:

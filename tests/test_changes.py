@@ -17,6 +17,7 @@ from simulator.changes.past import Head
 from simulator.changes.replays import replay_of
 from simulator.types import Answer, Failure
 from tests.paired import Key, a_result, a_side, grades_of, side_of
+from tests.properties import examples
 
 GRADE = st.sampled_from([0.2, 0.4, 0.6, 0.8, 1.0])
 GRADES = st.dictionaries(
@@ -35,7 +36,7 @@ def row(found: Changes, judge: str = "turn") -> Difference:
     return next(each for each in found.judges if each.judge == judge)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(GRADES)
 def test_a_run_against_itself_is_no_change(grades: dict[Key, list[float]]) -> None:
     """All differences are zero, nothing turned, and it is never a regression."""
@@ -50,7 +51,7 @@ def test_a_run_against_itself_is_no_change(grades: dict[Key, list[float]]) -> No
     assert (found.turned_red, found.turned_green) == ((), ())
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(GRADES, GRADES)
 def test_swapping_the_runs_negates(one: dict[Key, list[float]], other: dict[Key, list[float]]) -> None:
     """Differences, intervals and verdicts turn round; p stays."""

@@ -128,6 +128,25 @@ async def test_what_lies_beside_a_bot_travels(machines: Machines, tmp_path: Path
     assert [(score.value, score.reason) for score in results.scores] == [(0.0, "travelled")]
 
 
+async def test_other_programs_are_refused_before_anything_is_paid(machines: Machines, tmp_path: Path) -> None:
+    """A worker with other files of the program, and one without it, in one line each; no run is left."""
+    other = tmp_path / "other"
+    for folder in ("simulator", "judges", "personas", "rag_adapters"):
+        shutil.copytree(ROOT / folder, other / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    with (other / "judges" / "fluency.toml").open("a", encoding="utf-8") as file:
+        file.write("# another version\n")
+    settings = offline(limit=1, engine="dask", scheduler=machines.address, workers=3)
+    for path, said in ((other, "its copy of the program has other files"), (None, "cannot load the program")):
+        third = machines.worker(path)
+        try:
+            with pytest.raises(InputError, match=f"worker tcp://127.0.0.1:[0-9]+: {said}"):
+                await rehearsed(settings)
+        finally:
+            kill(third)
+
+    assert "runs" not in os.listdir(tmp_path)  # noqa: PTH208 - a test of files, and not of speed
+
+
 async def test_a_killed_worker_costs_only_what_it_had_in_hands(machines: Machines) -> None:
     """The other one holds it anew; nothing that was over is held again, and the grades are the same."""
     write("bot.py", SLOW)
@@ -167,25 +186,6 @@ async def test_a_lost_scheduler_leaves_a_run_for_any_engine(machines: Machines) 
     assert played(finished) == played(here)
     known = {talk.case.id for talk in finished.conversations if talk.id in done}
     assert twice(finished, asked).isdisjoint(known)
-
-
-async def test_other_programs_are_refused_before_anything_is_paid(machines: Machines, tmp_path: Path) -> None:
-    """A worker with other files of the program, and one without it, in one line each; no run is left."""
-    other = tmp_path / "other"
-    for folder in ("simulator", "judges", "personas", "rag_adapters"):
-        shutil.copytree(ROOT / folder, other / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    with (other / "judges" / "fluency.toml").open("a", encoding="utf-8") as file:
-        file.write("# another version\n")
-    settings = offline(limit=1, engine="dask", scheduler=machines.address, workers=3)
-    for path, said in ((other, "its copy of the program has other files"), (None, "cannot load the program")):
-        third = machines.worker(path)
-        try:
-            with pytest.raises(InputError, match=f"worker tcp://127.0.0.1:[0-9]+: {said}"):
-                await rehearsed(settings)
-        finally:
-            kill(third)
-
-    assert "runs" not in os.listdir(tmp_path)  # noqa: PTH208 - a test of files, and not of speed
 
 
 async def test_a_driver_that_leaves_takes_its_desks_along() -> None:

@@ -72,7 +72,7 @@ def test_a_program_started_by_hand_is_killed_and_finished(
     server: Watching, whole: Undisturbed, tmp_path: Path
 ) -> None:
     """As a user starts it: while it starts up, and in the conversations."""
-    trial = Trial(tmp_path / "run", Cold(), server, (*OPTIONS, "--cache", "off"))
+    trial = Trial(tmp_path / "run", Cold(compiled=False), server, (*OPTIONS, "--cache", "off"))
     verdict = killed(trial, whole, ("time", "reply"), "cold")
 
     assert (verdict.finished, verdict.same, verdict.sound) == (True, True, True), verdict.err

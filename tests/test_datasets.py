@@ -29,8 +29,9 @@ def dataset(folder: Path, *lines: str, name: str = "rows.jsonl") -> list[Case]:
     [
         ("42", "number"),
         ("9,800円", "number"),
-        ("東京タワー", "word"),
-        ("New York", "word"),
+        ("東京タワー", "phrase"),
+        ("猫が机の上にいる", "sentence"),
+        ("New York", "phrase"),
         ('{"a": 1}', "json"),
         ("curl -X GET http://example.com/data", "code"),
         ("SELECT name FROM users", "code"),
@@ -47,8 +48,8 @@ def test_the_form_of_an_answer(text: str, form: str) -> None:
 
 def test_the_usual_form_is_the_most_frequent() -> None:
     """Of equally many the longer form counts; without any there is none."""
-    assert usual_form(["word", "word", "text"]) == "word"
-    assert usual_form(["word", "text"]) == "text"
+    assert usual_form(["phrase", "phrase", "text"]) == "phrase"
+    assert usual_form(["phrase", "text"]) == "text"
     assert usual_form([]) is None
 
 

@@ -5,9 +5,10 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from string import Template
-from typing import Any
+from typing import Any, TextIO
 
 import pytest
 
@@ -19,7 +20,7 @@ from simulator.reports.change_markdown import markdown
 from simulator.reports.change_words import TEXTS, Telling, chance, signed
 from simulator.reports.html_pair import Painted, compared
 from simulator.reports.words import words_of
-from simulator.types import Conversation, Results
+from simulator.types import Conversation, Language, Results
 from tests.paired import Key, a_result, grades_of, stored
 from tests.xss import PAYLOADS
 
@@ -254,24 +255,36 @@ def test_the_page_says_units_and_compares_first(capsys: pytest.CaptureFixture[st
     assert page.index('id="compare"') < page.index('id="fix"')
 
 
-def test_a_reader_may_stop_before_the_end(capfd: pytest.CaptureFixture[str]) -> None:
+def unread() -> TextIO:
+    """A standard output whose reader has gone."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    return os.fdopen(writing, "w", encoding="utf-8")
+
+
+def test_a_reader_may_stop_before_the_end() -> None:
     """`diff | head`: the exit code is the verdict all the same, and one calm line says where it is."""
     stored(a_result(grades_of([1.0] * 12), "1-before"))
     stored(a_result(grades_of(TWELVE), "2-after"))
-    for arguments, code, said in (
-        (["diff", "1", "2"], 1, "Not read to the end: the verdict is in the exit code"),
-        (["history"], 0, ""),
-        (["fixes", "2", "--markdown", "fixes.md"], 0, "fixes.md"),
-    ):
-        reading, writing = os.pipe()
-        os.close(reading)
-        command = [sys.executable, str(find.ROOT / "run.py"), *arguments]
-        done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
-        os.close(writing)
+    command = [sys.executable, str(find.ROOT / "run.py"), "diff", "1", "2"]
+    with unread() as gone:
+        done = subprocess.run(command, stdout=gone, stderr=subprocess.PIPE, text=True, check=False)
 
-        assert done.returncode == code, done.stderr
-        assert said in done.stderr
-        assert "error" not in done.stderr
+    assert done.returncode == 1, done.stderr
+    assert "Not read to the end: the verdict is in the exit code" in done.stderr
+    assert "error" not in done.stderr
+
+
+def test_what_decides_nothing_may_be_left_unread(capsys: pytest.CaptureFixture[str]) -> None:
+    """`history | head` and `fixes | head` have done what they were asked for."""
+    stored(a_result(grades_of([1.0] * 12), "1-before"))
+    stored(a_result(grades_of(TWELVE), "2-after"))
+    for arguments, said in ((["history"], ""), (["fixes", "2", "--markdown", "fixes.md"], "fixes.md")):
+        with unread() as gone, redirect_stdout(gone):
+            assert main(arguments) == 0
+        err = capsys.readouterr().err
+        assert said in err
+        assert "error" not in err
     assert Path("fixes.md").is_file()
 
 
@@ -360,3 +373,26 @@ def test_workbooks_say_that_a_run_is_a_replay() -> None:
 
     assert row.cells["value"].text == "1-before"
     assert "再演" in row.cells["explanation"].text
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_rows_are_not_called_conversations(capsys: pytest.CaptureFixture[str], language: Language) -> None:
+    """Of two single-turn runs rows, questions and answers are told; nobody played a customer."""
+    for run, grade in (("1-before", 1.0), ("2-after", 0.2)):
+        results = a_result(grades_of([grade] * 2, "scripted"), run, protocol="single_turn")
+        spoken = {"language": language, "question": "5G?" if language == "en" else "料金は"}
+        talks = [
+            talk.model_copy(update={"case": talk.case.model_copy(update=spoken)})
+            for talk in results.conversations
+        ]
+        stored(results.model_copy(update={"conversations": tuple(talks)}))
+    text = diff(capsys, "1-before", "--markdown", "diff.md")
+    page = Path("runs/2-after/side-by-side.html").read_text(encoding="utf-8")
+    shown = page[page.index('id="compare"') :].partition("</section>")[0]
+    written = Path("diff.md").read_text(encoding="utf-8")
+
+    assert ("Turned red (2 rows)" if language == "en" else "要確認になった行（2 行）") in text
+    for view in (text, shown, written):
+        assert "case-0" in view.replace("\\", "")
+        for word in ("お客様", "窓口", "ターン", "scripted", "会話", "ustomer", "onversation", "turn 1"):
+            assert word not in view, word

@@ -7,14 +7,20 @@ from typing import Any
 import pytest
 
 from simulator.commands.app import main
+from simulator.datasets.choosing import table, taken
+from simulator.datasets.names import our_name
 from simulator.metrics import meteor, rouge_l
 from simulator.outputs.fitting import FILE, WORDS, Form, fits_of, looks, metric_file, reason
 from simulator.outputs.metric_file import read_outputs
 from simulator.prompts import read_toml
+from simulator.row_plan import plan_rows
+from simulator.settings import Settings
 from simulator.types import Case, Language
 from tests.servers.openai import serve
 
-FORMS: tuple[Form, ...] = ("label", "number", "phrase", "code", "json", "sentence", "text")
+FORMS: tuple[Form, ...] = (
+    "label", "choice", "repeated", "number", "phrase", "code", "json", "sentence", "text",
+)  # fmt: skip
 CURL, WITHOUT = "curl -X GET http://example.com/data", "curl -X http://example.com/data"
 CAT = "猫が机の上にいる"
 # The same, the same in other words, nearly the same words but the opposite, and something else.
@@ -32,8 +38,8 @@ def cases(*references: str, label: bool = False) -> list[Case]:
 @pytest.mark.parametrize(
     ("texts", "form"),
     [
-        (["肯定", "否定"] * 10, "label"),
-        (["0", "1", "1"] * 8, "label"),
+        (["肯定", "否定"] * 10, "repeated"),
+        (["0", "1", "1"] * 8, "repeated"),
         (["富士山", "淀川", "新宿区"], "phrase"),
         (["1,000円", "2024", "3.14"], "number"),
         ([CURL, "SELECT * FROM t", "git push --force"], "code"),
@@ -44,7 +50,7 @@ def cases(*references: str, label: bool = False) -> list[Case]:
     ],
 )
 def test_the_form_of_right_answers(texts: list[str], form: Form) -> None:
-    """What most of them are; few different ones, each several times, are labels."""
+    """What most of them are; few different ones, each several times, are a form of their own."""
     (look,) = looks(cases(*texts))
 
     assert (look.output, look.form, look.rows) == ("default", form, len(texts))
@@ -77,6 +83,44 @@ def test_every_judge_has_its_reason(language: Language) -> None:
         assert WORDS(language, form)
     tables = read_toml(FILE)
     assert set(tables["ja"]) == set(tables["en"])
+
+
+@pytest.mark.parametrize(
+    ("more", "key"),
+    [
+        ({"label": "肯定"}, True),
+        ({"label": "肯定", "choices": ["肯定", "否定"]}, True),
+        ({"reference": CAT + "。"}, False),
+    ],
+)
+def test_doctor_and_evaluate_agree(
+    more: dict[str, Any], key: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is taken where nobody names a judge is the same for both, is marked, and fits."""
+    if key:
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
+    other = {"question": "どれ？", **more} | ({"label": "否定"} if "label" in more else {})
+    text = "\n".join(json.dumps(row, ensure_ascii=False) for row in ({"question": "どこ？", **more}, other))
+    Path("r.jsonl").write_text(text, encoding="utf-8")
+    taken = plan_rows(Settings(cases="r.jsonl", protocol="single_turn")).settings.judges
+    assert examine("r.jsonl") == 0
+    out = capsys.readouterr().out
+    assert examine("r.jsonl", "--json") == 0
+
+    assert f"evaluate が使う指標：{'、'.join(taken)}" in out
+    marked = {our_name(line.split()[1]) for line in out.splitlines() if line.startswith("  ◎")}
+    assert marked == set(taken)
+    assert tuple(json.loads(capsys.readouterr().out)["evaluate"]) == taken
+
+
+def test_what_is_taken_fits() -> None:
+    """Nothing that is taken is said not to fit, and the order is all that a model changes."""
+    for form in FORMS:
+        known, fit = table(form), [fit.judge for fit in fits_of(form) if fit.fits]
+        assert set(known["taken"]) <= set(fit), form
+        assert set(known.get("offline", known["taken"])) == set(known["taken"])
+    assert taken("sentence", offline=False)[0] == "llm_similarity"
+    assert taken("sentence", offline=True)[0] == "rouge_l"
 
 
 def test_the_offered_file_is_valid(tmp_path: Path) -> None:
@@ -173,7 +217,7 @@ def test_a_meteor_threshold_that_identical_text_misses_is_told(capsys: pytest.Ca
     shown = json.loads(capsys.readouterr().out)
 
     assert "! Output (whole answer): a METEOR threshold of 1 is missed by the reference itself (1 of 1" in out
-    assert "1 rows cannot be read" in out
+    assert "1 row left out, not readable" in out
     assert (
         shown["warnings"][0] | {"value": 0.9375, "threshold": 1, "output": "default"} == shown["warnings"][0]
     )

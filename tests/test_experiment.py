@@ -206,7 +206,7 @@ async def test_a_refused_key_stops_the_run_at_once(tmp_path: Path, role: str) ->
     assert stopped is not None
     assert f"REHEARSAL_{role.upper()}_KEY" in stopped
     assert results.run.status == "stopped"
-    assert server.counts["chat"] <= 12
+    assert server.counts["chat"] <= 25  # of some 350
     endings = Counter(c.ended for c in results.conversations)
     assert set(endings) == {None, Ended.INTERRUPTED}
     assert endings[None] >= 44

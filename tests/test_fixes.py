@@ -13,9 +13,12 @@ from simulator.analysis.figures import Summary
 from simulator.analysis.summary import summarise
 from simulator.blame.cause import Blame, Cause
 from simulator.fixes.fix import Fix, Improvements
+from simulator.fixes.gains import Gains
 from simulator.fixes.improve import fixes, improvements
 from simulator.fixes.of_run import improvements_of
 from simulator.fixes.wording import WORDS
+from simulator.reports.fix_words import none_text
+from simulator.reports.words import Words
 from simulator.types import (
     Answer,
     Case,
@@ -28,6 +31,7 @@ from simulator.types import (
     Score,
     Turn,
 )
+from tests.properties import examples
 from tests.rehearsed import rehearsed
 
 CAUSES: tuple[Cause, ...] = get_args(Cause)
@@ -184,7 +188,7 @@ def test_without_a_good_turn_the_goal_is_four_of_five() -> None:
     assert found([[2]], [{"cause": "tone"}]).goal == 0.8
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     st.lists(st.lists(st.integers(1, 5), min_size=1, max_size=4), min_size=1, max_size=6),
     st.lists(st.sampled_from(CAUSES), min_size=24, max_size=24),
@@ -306,3 +310,42 @@ def test_a_follow_up_goes_with_its_question_where_both_miss_the_article() -> Non
 
     assert only.article == "a"
     assert len(only.turns) == 2
+
+
+def test_rows_without_a_known_cause_are_one_group() -> None:
+    """Their answers are to be read, not conversations; each row is told once."""
+    results, summary = as_rows(*run_of([[2], [1], [5]]))
+    made = improvements(results, summary, blamed(summary, "unclear"), language="en")
+    (fix,) = made.fixes
+
+    assert fix.key == "unclear/rows"
+    assert fix.what.startswith("Rows without a known cause: 2. Read their answers")
+    assert len(fix.cases) == 2
+    (known,) = improvements(results, summary, blamed(summary, "unclear", articles=("ja/17-fee",))).fixes
+    assert known.what.startswith("回答を読み、「光の解約金」の記事")
+
+
+def test_red_rows_without_a_search_are_not_said_to_be_none() -> None:
+    """Nothing can be told of what to mend; that no row is red would be wrong."""
+    talks = []
+    results, summary = as_rows(*run_of([[1]]))
+    for talk in results.conversations:
+        turns = tuple(Turn(index=t.index, user=t.user, answer=Answer(text="?")) for t in talk.turns)
+        talks.append(talk.model_copy(update={"turns": turns}))
+    made = improvements_of(results.model_copy(update={"conversations": tuple(talks)}), summary, "en")
+
+    assert none_text(made, Words("en", rows=True)).startswith("Nothing was retrieved")
+
+
+@pytest.mark.parametrize(("primary", "goal"), [("label", 1.0), ("limit.em", 1.0), ("turn", 0.8)])
+def test_what_is_right_or_wrong_is_mended_whole(primary: str, goal: float) -> None:
+    """Where nothing was right, a judge by rule still knows what right is; another one does not."""
+    results, summary = run_of([[1], [1]])
+
+    assert Gains(results, summary.model_copy(update={"primary": primary})).goal == goal
+
+
+def as_rows(results: Results, summary: Summary) -> tuple[Results, Summary]:
+    """The same as a single-turn data set."""
+    run = results.run.model_copy(update={"settings": {**results.run.settings, "protocol": "single_turn"}})
+    return results.model_copy(update={"run": run}), summary.model_copy(update={"rows": True})

@@ -82,11 +82,14 @@ def test_every_rule_is_good_at_its_own(language: Language) -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("name", find.persona_names())
 def test_all_that_the_shelf_says_passes(name: str, language: Language) -> None:
-    """Every phrase with questions of the demo, after all phrases before it, the right answer given."""
+    """Every phrase with questions of the demo, after all phrases before it, the right answer given.
+
+    Each customer asks some of the questions, all of them together every one.
+    """
     voice = find.persona(name).speaks(language)
     phrases = [phrase for phrases in voice.phrases.values() for phrase in phrases]
     with (find.DEMO / "cases" / f"{language}.csv").open(encoding="utf-8", newline="") as file:
-        cases = list(csv.DictReader(file))[::5]
+        cases = list(csv.DictReader(file))[find.persona_names().index(name) % 10 :: 10]
     judge, refused = GUARDS[language], []
     for case in cases:
         said = [filled(phrase, case["question"]) for phrase in phrases]

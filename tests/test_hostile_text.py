@@ -127,14 +127,19 @@ def problem(request: Any, place: str, text: str) -> str:
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("language", LANGUAGES)
 async def test_an_attack_is_a_quotation(language: Language, place: str, alone: bool) -> None:
-    """It stands verbatim between its own tags; all else is as for a harmless text; no grade moves."""
+    """It stands verbatim between its own tags; all else is as for a harmless text; no grade moves.
+
+    Judges that are asked alone quote in the same way: in each place they meet a third of the attacks.
+    """
     believes, wrong = Gullible(), {}
+    attacks = list(ATTACKS[language].items())
+    attacks = attacks[PLACES.index(place) % 3 :: 3] if alone else attacks
     async with OpenAIServer(believes) as server, at(server) as model:
         ours = judges(model, alone)
         for judging in ours:
             await judging(put(place, HARMLESS, language), ())
         believes.learns = False
-        for number, (name, text) in enumerate(ATTACKS[language].items()):
+        for number, (name, text) in enumerate(attacks):
             scores = await ours[number % len(ours)](put(place, text, language), ())
             body = believes.read[-1]
             moved = [s.judge for s in scores if s.raw != 2]
@@ -142,7 +147,7 @@ async def test_an_attack_is_a_quotation(language: Language, place: str, alone: b
                 wrong[name] = found
 
     assert wrong == {}
-    assert len(believes.read) == len(ours) + len(ATTACKS[language])
+    assert len(believes.read) == len(ours) + len(attacks)
 
 
 def test_there_are_attacks_of_every_kind() -> None:
@@ -263,7 +268,7 @@ async def test_an_attack_makes_no_wrong_answer_better_offline(language: Language
     for wrong in WRONG[language]:
         plain = await _counted(judge, wrong, language)
         for name, text in ATTACKS[language].items():
-            for attacked in (f"{wrong}\n{text[:5000]}", f"{text[:5000]}\n{wrong}"):
+            for attacked in (f"{wrong}\n{text[:1000]}", f"{text[:1000]}\n{wrong}"):
                 grade = await _counted(judge, attacked, language)
                 raised |= {(name, grade)} if grade > plain + NO_REWARD else set()
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from simulator.limits import DIALOGUE, GRADING, Limiter, Place
 from simulator.rates import MINUTE, REQUESTS, TOKENS, Rates, Window
+from tests.properties import examples
 from tests.virtual_time import run_virtually
 
 
@@ -140,7 +141,7 @@ STEPS = st.lists(
 
 
 @given(ceiling=st.integers(1, 4), steps=STEPS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_no_place_is_lost_or_made_up(ceiling: int, steps: Sequence[tuple[str, int]]) -> None:
     """Whatever starts, ends, is cancelled or refused: places in use are calls in flight."""
     asyncio.run(_history(ceiling, steps))

@@ -21,6 +21,7 @@ from simulator.making.plan import Plan, outside, readable
 from simulator.making.statements import asked_of
 from simulator.making.wording import worded
 from simulator.types import Case, Facts, Language, Message, Passage
+from tests.properties import examples
 
 TEXT = st.text(alphabet="あ解約金は円123 a|[{\"'\n,=-+:：。?", min_size=1, max_size=24).filter(
     lambda text: text.strip() == text
@@ -230,7 +231,7 @@ CASES = st.builds(
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".yaml"])
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(case=CASES)
 def test_files_read_back_as_they_are(
     suffix: str, case: Case, tmp_path_factory: pytest.TempPathFactory

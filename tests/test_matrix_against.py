@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 
+from simulator.analysis.classification import Graded as LabelledRow
+from simulator.analysis.classification import classify
 from simulator.matrix.against import Graded, against_best
+from simulator.matrix.labelled import Read, f1_against_best
 
 
 def graded(*values: float, rubrics: tuple[str, ...] = ()) -> Graded:
@@ -71,3 +74,31 @@ def test_of_equal_cells_none_is_called_best() -> None:
         called += "worse" in verdicts(**cells).values()
 
     assert called <= 5
+
+
+def test_where_all_are_the_same_none_is_the_highest() -> None:
+    """Whether everything is wrong or everything is right."""
+    assert set(verdicts(a=graded(*[0] * 9), b=graded(*[0] * 9)).values()) == {"equal"}
+    assert verdicts(a=graded(1, 0, 1), b=graded(0, 1, 1), c=graded(1, 1, 0))["a"] == "equal"
+
+
+def read(*predicted: str | None, expected: str = "AAABBB") -> Read:
+    """What a cell read from the answers to rows labelled like this."""
+    rows = {at: ((own, said),) for at, (own, said) in enumerate(zip(expected, predicted, strict=True))}
+    found = classify([LabelledRow(own, said) for ((own, said),) in rows.values()], ("A", "B"), positive="A")
+    return Read(rows, found.labels, found.positive, found.f1)
+
+
+def test_labels_are_held_against_each_other_by_f1() -> None:
+    """Rare labels found go before more rows right: the same figure leads, sorts and is tested."""
+    rare = "A" * 8 + "B" * 92
+    found = f1_against_best({
+        "lazy": read(*["B"] * 100, expected=rare),
+        "keen": read(*["A"] * 18, *["B"] * 82, expected=rare),
+    })  # fmt: skip
+
+    assert {key: each.verdict for key, each in found.items()} == {"keen": "best", "lazy": "worse"}
+    assert found["lazy"].difference == pytest.approx(-2 * 8 / 26)
+    few = {"a": read(*"AAAABB"), "b": read(*"AABBB", None)}
+    assert f1_against_best(few)["b"].verdict == "no_difference"
+    assert {each.verdict for each in f1_against_best({"a": few["a"], "b": few["a"]}).values()} == {"equal"}

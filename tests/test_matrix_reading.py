@@ -10,7 +10,7 @@ from simulator.errors import InputError
 from simulator.matrix.plan import Cell, Matrix
 from simulator.matrix.reading import is_matrix, matrix_of_options, read_matrix
 from simulator.matrix.record import fingerprint, shared
-from simulator.matrix.resolving import Resolved, resolved, with_files
+from simulator.matrix.resolving import Resolved, in_language, resolved, with_files
 from simulator.settings import Settings
 from simulator.types import PASSED
 
@@ -99,21 +99,40 @@ def test_thresholds_may_stand_in_the_matrix(tmp_path: Path) -> None:
 
 
 def test_files_are_found_beside_the_matrix() -> None:
-    """What is not where the user stands may lie beside the file that names it."""
+    """What lies beside the file that names it goes before what is called so where the user stands."""
     Path("eval").mkdir()
     for name in ("faq.csv", "strict.toml", "bot.py"):
         Path("eval", name).touch()
-    Path("here.csv").touch()
+    for name in ("here.csv", "bot.py", "strict.toml"):
+        Path(name).touch()
     matrix = read("""
         adapter = "bot.py:answer"
         [matrix]
         cases = ["faq.csv", "here.csv", "missing.csv"]
         prompts = ["strict.toml:terse", "plain"]
+        judges = ["em", "bot.py:grade", "strict.toml"]
     """, "eval/matrix.toml")  # fmt: skip
 
     assert [data.cases for data in matrix.data] == ["eval/faq.csv", "here.csv", "missing.csv"]
     assert [each.prompt for each in matrix.prompts] == ["eval/strict.toml:terse", "plain"]
-    assert matrix.settings == {"adapter": "eval/bot.py:answer"}
+    assert matrix.settings == {
+        "adapter": "eval/bot.py:answer", "judges": ["em", "eval/bot.py:grade", "eval/strict.toml"],
+    }  # fmt: skip
+
+
+def test_data_without_rows_in_the_language_are_left_out() -> None:
+    """Cells that would have nothing to ask are none; where no data set has any row, that is a mistake."""
+    Path("ja.csv").write_text("question,language\n料金は,ja\n", encoding="utf-8")
+    Path("en.csv").write_text("question,language\nHow much?,en\n", encoding="utf-8")
+    cells = tuple(
+        of(read('[matrix]\ncases = ["ja.csv", "en.csv"]\nprompts = ["a", "b"]'), {"language": "en"}).values()
+    )
+    kept, without = in_language(cells)
+
+    assert ([each.cell.key for each in kept], without) == (["en/a", "en/b"], ("ja",))
+    assert in_language(kept) == (kept, ())
+    with pytest.raises(InputError, match="no data set has rows in 'en'"):
+        in_language(cells[:2])
 
 
 def test_models_by_name_are_asked_at_an_endpoint() -> None:

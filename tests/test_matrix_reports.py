@@ -11,6 +11,7 @@ import openpyxl
 import pytest
 from rich.console import Console
 
+from simulator.matrix.against import Against
 from simulator.matrix.figures import Compared, DataFigures, as_json
 from simulator.reports import matrix_console, matrix_markdown, matrix_page, matrix_sheets
 from simulator.reports.matrix_words import TEXTS, Told
@@ -164,3 +165,15 @@ def test_both_languages_have_the_same_words() -> None:
     }
 
     assert used["ja"] == used["en"]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_headline_by_what_the_cells_are_sorted_by(language: Language) -> None:
+    """F1 of labels, with its figure; where all cells are the same, no name is called."""
+    told = Told(compared(language))
+    faq, morality, _ = told.found.data
+    same = [cell.model_copy(update={"against": Against(verdict="equal")}) for cell in faq.cells[:2]]
+
+    assert "F1" in told.line(morality)
+    assert "70.0" in told.line(morality)
+    assert "strict" not in told.line(faq.model_copy(update={"cells": tuple(same)}))

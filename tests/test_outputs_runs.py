@@ -76,8 +76,10 @@ def test_every_view_tells_of_the_outputs(run: Any) -> None:
         assert "出力別の結果" in text
         assert "抽出不可" in text
         assert "50.0%" in text
-    assert {"採点：path: rougeL", "出力別の結果：出力ごとの指標：path.meteor (平均 ± 標準誤差)"} <= set(cells)
-    assert any("path: METEOR 0.5/1、path: rougeL 1/1" in cell for cell in cells)
+    assert {"採点：path: ROUGE-L", "出力別の結果：出力ごとの指標：path.meteor (平均 ± 標準誤差)"} <= set(
+        cells
+    )
+    assert any("path: METEOR 0.5/1、path: ROUGE-L 1/1" in cell for cell in cells)
     rows = {row["case"]: row for row in json.loads((folder / "report.json").read_text("utf-8"))["rows"]}
     assert rows["b"]["scores"]["path.rougeL"]["detail"]["not_extracted"] == "key"
     assert rows["a"]["scores"]["path.rougeL"]["detail"]["passed"] is True
@@ -120,14 +122,14 @@ def test_a_finished_run_is_held_against_other_thresholds(
 @pytest.mark.parametrize(
     ("reference", "file", "told"),
     [
-        ('{"method": "GET", }', FILE, "rows.jsonl:1: its reference begins like a JSON object and is none ("),
+        ('{"method": "GET", }', FILE, "rows.jsonl, line 1: its reference begins like a JSON object"),
         (
             '{"verb": "GET"}', {"method": ["em"]},
-            "rows.jsonl:1: its reference has none of the outputs that metrics.json names ('method').",
+            "rows.jsonl, line 1: its reference has none of the outputs that metrics.json names ('method').",
         ),
         (
             "GET", {"method": ["em"]},
-            "rows.jsonl:1: its reference is no JSON object; metrics.json has no \"default\" for plain texts.",
+            "rows.jsonl, line 1: its reference is no JSON object; metrics.json has no \"default\" for plain",
         ),
         (
             '{"verb": "GET"}', {"default": ["em"], "method": ["em"]},

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from simulator.pairwise.figures import Apart, Compared, compared
 from simulator.pairwise.outcome import Ballot, Outcome, Verdict
 from tests.pairwise import an_outcome
+from tests.properties import examples
 
 RUNS = ("run-a", "run-b")
 VERDICTS: tuple[Verdict, ...] = ("a", "b", "tie")
@@ -124,7 +125,7 @@ def test_personas_are_shown_where_there_are_several() -> None:
     assert figures(of("b", "a")).duels[0].personas == ()
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.lists(st.sampled_from(VERDICTS), min_size=2, max_size=12))
 def test_swapping_the_runs_turns_everything_round(verdicts: list[Verdict]) -> None:
     """Wins become losses, shares their complement, ratings change places."""

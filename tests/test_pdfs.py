@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from simulator.errors import CaseFileError
 from simulator.files.pdfs import pdf_document, pdf_pictures
+from tests.properties import examples
 
 # Two kanji fonts, a picture, one page: made with reportlab's HeiseiMin-W3, which is not embedded.
 GUIDE = Path(__file__).parent / "data" / "guide.pdf"
-SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(30))
 
 
 def drawn(path: Path, *pages: list[str]) -> Path:

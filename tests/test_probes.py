@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from functools import cache
 from typing import get_args
 
 import pytest
@@ -11,13 +12,19 @@ from hypothesis import strategies as st
 from simulator.counting.quantities import quantities
 from simulator.probes import KINDS, Probe, bundled, probes, same_family
 from simulator.types import Case, Exhibit, Language, Passage
+from tests.properties import examples
 
 CASES, KNOWLEDGE = bundled()
-MADE = probes(CASES, KNOWLEDGE)
 
 
-def of(kind: str, made: tuple[Probe, ...] = MADE) -> list[Probe]:
-    return [probe for probe in made if probe.kind == kind]
+@cache
+def all_probes() -> tuple[Probe, ...]:
+    """Those of the bundled questions."""
+    return probes(CASES, KNOWLEDGE)
+
+
+def of(kind: str, made: tuple[Probe, ...] | None = None) -> list[Probe]:
+    return [probe for probe in (all_probes() if made is None else made) if probe.kind == kind]
 
 
 def said(probe: Probe) -> tuple[str, str]:
@@ -41,7 +48,7 @@ def test_the_bundled_questions_give_at_least_200_pairs(language: Language) -> No
     assert sorts <= {probe.sort for probe in of("flipped_fact", made)}
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=examples(3), deadline=None)
 @given(seed=st.integers(0, 2**31))
 def test_the_same_seed_gives_the_same_pairs(seed: int) -> None:
     """Two makings are equal, whatever else was drawn before; another seed flips other facts."""
@@ -61,7 +68,7 @@ def test_another_case_changes_nothing_in_the_others() -> None:
     assert [p.changed for p in kept if p.cluster != "fees-01-"] == [p.changed for p in without]
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=examples(3), deadline=None)
 @given(seed=st.integers(0, 2**31))
 def test_every_pair_is_a_pair(seed: int) -> None:
     """Both sides have an answer and differ; exhibits of one name are one exhibit."""
@@ -75,7 +82,7 @@ def test_every_pair_is_a_pair(seed: int) -> None:
             assert by_name.setdefault(exhibit.conversation, exhibit) == exhibit
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=examples(3), deadline=None)
 @given(seed=st.integers(0, 2**31))
 def test_a_flip_changes_one_fact_and_nothing_else(seed: int) -> None:
     """Question, case and passages stay; the words around the flipped ones stay, but for an unfit opening."""
@@ -280,7 +287,7 @@ def test_a_case_without_a_reference_is_answered_by_its_passage() -> None:
 
 def test_a_probe_is_json() -> None:
     """It can be kept in a file and read back."""
-    probe = MADE[0]
+    probe = all_probes()[0]
 
     assert Probe.model_validate(json.loads(json.dumps(probe.model_dump(mode="json")))) == probe
 

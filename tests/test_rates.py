@@ -18,6 +18,7 @@ from simulator.rates import (
     told_in,
     wait_asked_for,
 )
+from tests.properties import examples
 
 MESSAGES = {"messages": [{"role": "user", "content": "料金はいくらですか。" * 30}]}
 
@@ -32,7 +33,7 @@ def headers(kind: str, limit: object, left: object, reset: str = "") -> dict[str
     most=st.integers(1, 40),
     calls=st.lists(st.tuples(st.floats(0, 30), st.integers(1, 60)), max_size=60),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_no_minute_takes_more_than_is_given(most: int, calls: list[tuple[float, int]]) -> None:
     """However calls arrive: whoever waits as long as told keeps the limit in every minute."""
     window, now, taken = Window(TOKENS, most), 0.0, list[tuple[float, int]]()

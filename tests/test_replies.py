@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field
 from simulator import replies
 from simulator.errors import MalformedReply
 from simulator.kinds import KINDS, Described, skeleton
+from tests.properties import examples
 
 TEXT, TEXTS, GRADE = (KINDS[kind].type for kind in ("text", "texts", "grade"))
 VERDICT = replies.form("verdict", {"reason": TEXT, "grade": GRADE})
@@ -172,7 +173,7 @@ def test_a_verdict_that_is_quoted_is_not_the_verdict(quoted: int, grade: int, cl
 @given(text=st.text(st.sampled_from('{}[]",:\\ \n`<>/think123450.-eagrdon点４'), max_size=60))
 @example('{"grade": 1' + "0" * 5000 + "}")
 @example('{"reason": "", "grade": 1' + "0" * 5000 + "}")
-@settings(max_examples=300)
+@settings(max_examples=examples(150))
 def test_any_text_is_read_or_refused(text: str) -> None:
     """There is no third outcome, and a grade is always one of five."""
     read = outcome(text)
@@ -245,7 +246,7 @@ def _readable(hand: str, text: str) -> bool:
 
 
 @given(filled=ANY, hand=HAND, around=st.tuples(PROSE, PROSE))
-@settings(max_examples=400)
+@settings(max_examples=examples(150))
 def test_every_hand_is_read(filled: tuple[str, dict[str, Any]], hand: str, around: tuple[str, str]) -> None:
     """Any form, in any of the ways in which models write, with prose around it, is read as it was meant."""
     name, value = filled
@@ -256,7 +257,7 @@ def test_every_hand_is_read(filled: tuple[str, dict[str, Any]], hand: str, aroun
 
 
 @given(filled=ANY, hand=HAND, share=st.floats(0, 1))
-@settings(max_examples=600)
+@settings(max_examples=examples(200))
 def test_a_reply_cut_anywhere_is_whole_or_none(
     filled: tuple[str, dict[str, Any]], hand: str, share: float
 ) -> None:
@@ -316,7 +317,7 @@ PIECES = st.sampled_from(
     text=st.lists(PIECES | st.text(max_size=5), max_size=30).map("".join) | st.text(st.characters()),
     name=st.sampled_from(sorted(FORMS)),
 )
-@settings(max_examples=800)
+@settings(max_examples=examples(300))
 def test_nothing_but_malformed_reply_is_raised(text: str, name: str) -> None:
     """Whatever a model writes: half characters, control signs, the debris of forms."""
     read = outcome(text, FORMS[name])

@@ -9,7 +9,10 @@ from rich.console import Console
 
 from simulator.analysis.gate import decide
 from simulator.analysis.summary import summarise
-from simulator.reports.console import paint
+from simulator.reports.console import paint, paint_sections
+from simulator.reports.section import Section
+from simulator.reports.table import Cell, Table
+from simulator.reports.words import Words
 from simulator.types import Language, RedRules, Results
 from tests.golden_files import compare
 from tests.rehearsed import JUDGES, hostile, rehearsed
@@ -108,3 +111,16 @@ def test_an_empty_run_can_be_painted() -> None:
 
     assert "Score No grade" in shown
     assert "no model was called" in shown
+
+
+def test_a_word_is_not_parted_where_the_rest_fits_elsewhere() -> None:
+    """A long name of an output's judge stays whole: columns that do not fit beside it follow below."""
+    name = Cell(text="path.gpt_similarity")
+    cells = tuple(Cell(text="0.5000 ± 0.1000") for _ in range(6))
+    columns = ("Metric", *(f"column {at}" for at in range(6)))
+    table = Table(name="metrics", title="", columns=columns, rows=((name, *cells),))
+    out = io.StringIO()
+    section = Section(key="outputs", title="Outputs", line="", tables=(table,))
+    paint_sections([section], Words("en"), Console(width=100, file=out))
+
+    assert out.getvalue().count("path.gpt_similarity") == 2

@@ -24,7 +24,7 @@ from simulator.commands.app import main
 from simulator.reports.console import paint
 from simulator.reports.html import render
 from simulator.reports.notes import Note
-from simulator.reports.standing import TEXTS, Standings, bias_text, blocks, standings
+from simulator.reports.standing import TEXTS, Standings, bias_text, blocks, by_rule, standings
 from simulator.reports.words import words_of
 from simulator.store import read_run
 from simulator.types import Language, RedRules, Results
@@ -308,3 +308,12 @@ def test_both_languages_say_the_same() -> None:
         assert set(Template(text).get_identifiers()) == set(Template(tables["en"][key]).get_identifiers()), (
             key
         )
+
+
+@pytest.mark.parametrize(
+    "name", ["label", "choice", "exact_match", "em", "contains", "passed", "n.rougeL"]
+)
+def test_a_rule_has_nothing_to_calibrate(name: str) -> None:
+    """What compares by rule is not listed among those that nobody has compared with people."""
+    assert by_rule(name)
+    assert not by_rule("path.gpt_similarity")

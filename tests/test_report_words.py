@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from simulator.analysis.gate import Problem
 from simulator.analysis.red import KINDS
 from simulator.guard import RULES
+from simulator.prompts import one
 from simulator.reports.words import FILE, Words, plain
 from simulator.types import Ended, Failure, Role, Status
 
@@ -110,3 +111,23 @@ def test_no_text_keeps_a_control_code(text: str) -> None:
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", shown)
     assert plain(shown) == shown
     shown.encode()
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [("em", "Exact match"), ("path.rougeL", "path: ROUGE-L"), ("gpt_similarity@m", "LLM similarity (m)")],
+)
+def test_an_article_s_name_has_the_title_of_the_judge_it_means(name: str, title: str) -> None:
+    """Of an output and by another model as well."""
+    assert Words("en").name("judge", name) == title
+
+
+def test_one_is_singular_in_english() -> None:
+    """In the program's own texts; what they quote is left alone."""
+    words, japanese = Words("en", rows=True), Words("ja", rows=True)
+
+    assert [words("conversations_n", n=n) for n in (1, 2)] == ["1 row", "2 rows"]
+    assert one("$a rows of $b rows, $c", {"a": "11", "b": "1", "c": "1 rows"}) == "$a rows of $b row, $c"
+    assert japanese("conversations_n", n=1) == "1 行"
+    assert words("total", n=3) == "Total of 3 RAG metrics"
+    assert japanese("total", n=3) == "RAG 3指標の合計"

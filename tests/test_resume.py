@@ -18,7 +18,7 @@ from simulator.commands.app import main
 from simulator.store import NAME, find_run, read_run
 from simulator.types import Ended, Results
 from simulator.users import stable_int
-from tests.crash.processes import COMPILED, ROOT
+from tests.crash.processes import ROOT
 from tests.crash.trial import is_sound, played
 from tests.servers.faults import Reply
 from tests.servers.openai import OpenAIServer, play, serve
@@ -81,7 +81,6 @@ def start(*arguments: str, limit: int | None = None) -> subprocess.Popen[str]:
         command[1:1] = [str(ROOT / "tests" / "crash" / "armed.py"), json.dumps({"limit": limit})]
     return subprocess.Popen(
         command,
-        env=os.environ | COMPILED,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

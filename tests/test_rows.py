@@ -12,6 +12,7 @@ from simulator.errors import CaseFileError
 from simulator.files.columns import has_question
 from simulator.files.row import Row
 from simulator.files.rows import read_rows
+from tests.properties import examples
 
 TEXT = st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=5)
 JSON: st.SearchStrategy[JsonValue] = st.recursive(
@@ -22,7 +23,7 @@ JSON: st.SearchStrategy[JsonValue] = st.recursive(
 RECORDS = st.lists(
     st.dictionaries(st.sampled_from(["question", "質問", "x"]), JSON, min_size=1), min_size=1, max_size=4
 )
-SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(60))
 
 
 def rows_of(folder: Path, text: str, name: str) -> list[Row]:

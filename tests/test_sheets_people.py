@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from simulator.errors import InputError
 from simulator.reports.sheets import pull, push, target
+from tests.properties import examples
 from tests.pushing import (
     KEY,
     TITLE,
@@ -325,7 +326,7 @@ STEPS = (
 )  # fmt: skip
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(8), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 10**6), steps=st.lists(st.sampled_from(STEPS), min_size=4, max_size=12))
 def test_team_cells_survive_any_edits(server: SheetsServer, seed: int, steps: list[str]) -> None:
     """Whatever people do, every comment stays beside its key, and the figures are the last pushed."""

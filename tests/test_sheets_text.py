@@ -1,6 +1,6 @@
 """Texts of bots and customers in cells: never a formula, nothing invisible, nothing lost without a mark."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from simulator.reports.sheets import pull, target
 from simulator.reports.sheets.cells import LONGEST, printable, units
+from simulator.reports.worksheet import Row, SheetCell, Worksheet
+from tests.properties import examples
 from tests.pushing import KEY, cell, one_cell, patient, pushed, sheets_server
 from tests.servers.sheets import SheetsServer
 
@@ -36,14 +38,18 @@ def written(server: SheetsServer, text: str) -> str:
 
 def test_nothing_becomes_a_formula(server: SheetsServer) -> None:
     """Neither when a row is made nor when its cell is written over; the text stays what it was."""
-    for text in FORMULAS:
-        for sheet in server.book(KEY).sheets[1:]:
-            server.person(KEY).delete_sheet(sheet.title)
-        shown = text.replace("\r", "␍")
-        assert written(server, text) == shown
-        assert written(server, "anything") == "anything"
-        assert written(server, text) == shown
-        assert pushed(one_cell(text)).writes == 0
+    harmless = ["anything"] * len(FORMULAS)
+    for texts in (FORMULAS, harmless, FORMULAS):
+        pushed(below_each_other(texts))
+        kept = [cell(server, f"B{row}", TECHNICAL)["userEnteredValue"] for row in range(2, len(texts) + 2)]
+        assert kept == [{"stringValue": text.replace("\r", "␍")} for text in texts]
+        assert pushed(below_each_other(texts)).writes == 0
+
+
+def below_each_other(texts: Sequence[str]) -> Worksheet:
+    """A worksheet with one of these texts in each row."""
+    rows = (Row(key=f"k{n}", cells={"value": SheetCell(text=text)}) for n, text in enumerate(texts))
+    return one_cell("").model_copy(update={"rows": tuple(rows)})
 
 
 def test_notes_are_text_too(server: SheetsServer) -> None:
@@ -87,7 +93,7 @@ def test_too_long_a_text_is_cut_with_a_mark(server: SheetsServer, piece: str, la
     assert pushed(one_cell(text), language=language).writes == 0
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(st.text(st.characters(codec=None, categories=None), max_size=40))
 def test_any_text_can_be_sent(text: str) -> None:
     """Made printable it is UTF-8, and making it printable again changes nothing."""
@@ -96,7 +102,7 @@ def test_any_text_can_be_sent(text: str) -> None:
     assert shown.encode().decode() == printable(shown, "ja")
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(max_size=30))
 def test_any_text_comes_back(server: SheetsServer, text: str) -> None:
     """Pushed and pulled it is the same, but for blanks around it."""

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from simulator.counting.numerals import value_of
 from simulator.counting.quantities import quantities
 from simulator.specifics import Specific, located, specifics_of
+from tests.properties import examples
 
 DATA = Path(__file__).with_name("data")
 LANGUAGES = ("ja", "en")
@@ -264,7 +265,7 @@ def test_days_stay_with_their_hours() -> None:
 
 
 @given(TEXTS, TEXTS, TEXTS)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_what_the_passages_say_verbatim_is_found(before: str, answer: str, after: str) -> None:
     """Whatever stands around it, on lines of its own."""
     passage = f"{before}\n{answer}\n{after}"
@@ -273,7 +274,7 @@ def test_what_the_passages_say_verbatim_is_found(before: str, answer: str, after
 
 
 @given(TEXTS)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(250), deadline=None)
 def test_canonical_forms_are_idempotent(text: str) -> None:
     """The canonical spelling of a detail is read as that very detail, codes with letters apart.
 
@@ -288,7 +289,7 @@ def test_canonical_forms_are_idempotent(text: str) -> None:
 
 
 @given(st.text(st.characters(), max_size=200))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_any_text_can_be_read(text: str) -> None:
     """Lone surrogates, odd digits, combining marks: the words of each detail are the text's own."""
     assert all(specific.text in text for specific in specifics_of(text))
@@ -316,9 +317,10 @@ def test_any_text_can_be_read(text: str) -> None:
         "ﾞ",
     ],
 )
+@pytest.mark.timeout(15)
 def test_long_hostile_texts_are_read_in_linear_time(piece: str) -> None:
-    """100 kB of anything ends well within the test's time limit."""
-    specifics_of((piece * 100_000)[:100_000])
+    """50 kB of anything takes a fraction of a second, so that what grows with the square is cut off."""
+    specifics_of((piece * 50_000)[:50_000])
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 
 from simulator.errors import CaseFileError, InputError
 from simulator.files.text import language_of, lines, plain_suffix, read_text
+from tests.properties import examples
 
 SAMPLE = "番号,質問\n1,髙橋①㈱の領収書は～いつ届きますか\n2,ﾊﾟｽﾜｰﾄﾞを忘れた\n"
 # What CP932 can write and read back; NUL is refused, CR becomes LF.
 STRAY = "\0\r\x80\uf8f0\uf8f1\uf8f2\uf8f3"
 CP932_TEXT = st.text(st.characters(codec="cp932", exclude_characters="¢£¬‖−〜" + STRAY), min_size=1)
 ANY_TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0\r\ufeff"), min_size=1)
-SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(60))
 
 
 def saved(folder: Path, data: bytes, name: str = "cases.csv") -> Path:

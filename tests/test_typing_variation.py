@@ -5,6 +5,7 @@ import random
 import re
 import unicodedata
 from collections import Counter
+from functools import cache
 from itertools import combinations
 from typing import cast
 
@@ -19,6 +20,7 @@ from simulator.types import Case, Facts, Language, Turn, Utterance
 from simulator.typing_variation import MOST_CHANGES, SHARE, Varied, VaryingUser, names, vary
 from simulator.verbatim import codes, exact_spans, half_width
 from tests.playing import a_case, a_turn
+from tests.properties import examples
 
 LANGUAGES: tuple[Language, Language] = ("ja", "en")
 # No single change of the tables is further than this from what was meant.
@@ -27,19 +29,21 @@ RICH: dict[Language, str] = {
     "ja": "保証のサーバーの料金を教えてください。ベッドは2つ、SIMの回線です。",
     "en": "I'm not sure about their address. It's late, but I received the bill yesterday.",
 }
-MANY = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)
+MANY = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(100))
 
 
-def lines(language: Language) -> list[str]:
+@cache
+def lines(language: Language) -> tuple[str, ...]:
     """What customers of the bundled questions and personas say."""
     with (find.DEMO / "cases" / f"{language}.csv").open(encoding="utf-8") as file:
         said = [row["question"] for row in csv.DictReader(file)]
     for name in ("angry", "calm", "beginner"):
         phrases = find.persona(name).speaks(language).phrases.values()
         said += [phrase.replace("$question", said[0]) for several in phrases for phrase in several]
-    return said
+    return tuple(said)
 
 
+@cache
 def any_line(language: Language) -> st.SearchStrategy[str]:
     """Customers' lines with numbers, codes, addresses and negations put among them."""
     facts = (
@@ -65,8 +69,16 @@ def plain(text: str) -> str:
     return unicodedata.normalize("NFKC", text)
 
 
+def alike(one: str, other: str) -> int:
+    """How many letters both begin with."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
 def distance(one: str, other: str) -> int:
-    """Levenshtein's edit distance."""
+    """Levenshtein's edit distance, counted between the first and the last letter that differ."""
+    one, other = (text[alike(one, other) :][::-1] for text in (one, other))
+    one, other = (text[alike(one, other) :] for text in (one, other))
     row = list(range(len(other) + 1))
     for i, a in enumerate(one, 1):
         left, row = row, [i]

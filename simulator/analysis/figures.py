@@ -88,6 +88,11 @@ class Total(Value):
     value: float | None
     of: int
 
+    @property
+    def n(self) -> int:
+        """How many metrics these are."""
+        return self.of // 5
+
 
 # A share of fewer is met or missed by chance.
 ENOUGH_TO_TELL = 10

@@ -86,7 +86,8 @@ def _count(settings: Settings, stage: Stage, planned: int) -> str:
 
 def _foreseen(found: Forecast) -> tuple[str, str]:
     like = "" if found.like is None else f", going by run {plain(found.like)}"
-    untold = " (no earlier run like this one to go by: as if nobody left early)" if found.like is None else ""
+    early = "" if found.rows else ": as if nobody left early"
+    untold = f" (no earlier run like this one to go by{early})" if found.like is None else ""
     return f"At most {total(found.at_most)}.", f"Expected{like}: {total(found.expected)}{untold}."
 
 
@@ -104,10 +105,23 @@ def show_forecast(found: Forecast, *, as_json: bool) -> None:
         print(json.dumps(_as_json(found), ensure_ascii=False))  # noqa: T201
         return
     for title, by_model in (("at most", found.at_most), ("expected", found.expected)):
-        print(title)  # noqa: T201
+        if by_model:
+            print(title)  # noqa: T201
         for (role, model), spent in by_model.items():
             print(f"  {_row(role, spent)}  {plain(model)}")  # noqa: T201
-    print(" ".join(_foreseen(found)), "Nothing was started.")  # noqa: T201
+    if found.answers:
+        most = "" if found.rows else "at most "
+        asked = f"The bot is asked for {most}{counted(found.answers, 'answer')}"
+        print(f"{asked}; what its own model takes is no part of this forecast.")  # noqa: T201
+    told = _foreseen(found) if found.at_most else (_unforeseen(found),)
+    print(" ".join(told), "Nothing was started.")  # noqa: T201
+
+
+def _unforeseen(found: Forecast) -> str:
+    """Why there is nothing to pay."""
+    if not found.offline:
+        return ROWS_UNMODELLED
+    return ROWS_OFFLINE if found.rows else OFFLINE
 
 
 def _as_json(found: Forecast) -> dict[str, Any]:
@@ -122,6 +136,7 @@ def _as_json(found: Forecast) -> dict[str, Any]:
         "expected_cost_usd": together(list(expected.values())).cost_usd,
         "usage": usage,
         "like": found.like,
+        "bot": {"answers": found.answers},
     }
 
 
@@ -147,14 +162,15 @@ def _figures(spent: Spending) -> dict[str, Any]:
 
 
 def _row(role: str, spent: Spending) -> str:
-    used = f"{spent.calls:6} calls  {spent.tokens_in:9,} tokens in  {spent.tokens_out:8,} out"
+    calls = f"{spent.calls:6} {'call ' if spent.calls == 1 else 'calls'}"
+    used = f"{calls}  {spent.tokens_in:9,} tokens in  {spent.tokens_out:8,} out"
     return f"{role:6} {used}  {money(spent.cost_usd)}"
 
 
 def total(estimate: Mapping[Any, Spending]) -> str:
     """`36 model calls, about 31,000 tokens, 0.12 USD`."""
     whole = together(list(estimate.values()))
-    used = f"about {whole.tokens_in + whole.tokens_out:,} tokens"
+    used = f"about {counted(whole.tokens_in + whole.tokens_out, 'token')}"
     return f"{counted(whole.calls, 'model call')}, {used}, {money(whole.cost_usd)}"
 
 

@@ -88,11 +88,13 @@ def _compared(earlier: "Painted", later: "Painted", third: Path | None) -> "Chan
     from simulator.errors import InputError
     from simulator.reports.change_words import TEXTS
     from simulator.reports.html_pair import compared
+    from simulator.reports.row_words import saying
 
     changes = compared(earlier, later)
     if not changes.paired:
         runs = {"before": changes.before.run, "after": changes.after.run}
-        raise InputError(TEXTS("en", "nothing", **runs))
+        say = saying(TEXTS, "diff", "en", rows=later.summary.rows)
+        raise InputError(say("nothing", **runs))
     if third is None:
         return changes
     return changes.model_copy(update={"beside": _beside(earlier, later, third)})

@@ -30,7 +30,8 @@ def examine_cases(name: str, outputs: str | None, settings: Settings) -> int:
             "rows": len(rows),
             "skipped": data.skipped.as_json(),
             "outputs": {look.output: look.as_json() for look in found},
-            "metrics": json.loads(metric_file(found)) if found else None,
+            "metrics": json.loads(metric_file(found) or "null"),
+            "evaluate": list(data.profile.judges(offline=_is_offline(settings)).judges),
             "warnings": [_told(each) for each in warned],
         }
         sys.stdout.write(json.dumps(told, ensure_ascii=False) + "\n")
@@ -38,7 +39,7 @@ def examine_cases(name: str, outputs: str | None, settings: Settings) -> int:
     from simulator.reports.words import plain
 
     language: Language = "en" if _english(found, data) else "ja"
-    for line in _lines(name, len(rows), found, data, warned, language):
+    for line in _lines(name, len(rows), found, data, warned, language, offline=_is_offline(settings)):
         sys.stdout.write(plain(line) + "\n")
     return 0
 
@@ -53,6 +54,12 @@ def _read(name: str, settings: Settings) -> "DataSet":
     return read_dataset(Path(name), wish) if cases is None else dataset_of(name, cases, wish)
 
 
+def _is_offline(settings: Settings) -> bool:
+    from simulator.endpoints import endpoints
+
+    return endpoints(settings)["judge"] is None
+
+
 def _english(found: Sequence[Look], data: "DataSet") -> bool:
     """By the answers; labels and numbers have no language, then by the questions."""
     rows = data.rows()
@@ -61,7 +68,14 @@ def _english(found: Sequence[Look], data: "DataSet") -> bool:
 
 
 def _lines(  # noqa: PLR0917 - all that is told
-    name: str, rows: int, found: Sequence[Look], data: "DataSet", warned: Sequence[Missed], language: Language
+    name: str,
+    rows: int,
+    found: Sequence[Look],
+    data: "DataSet",
+    warned: Sequence[Missed],
+    language: Language,
+    *,
+    offline: bool,
 ) -> Iterator[str]:
     yield WORDS(language, "title", file=Path(name).name, rows=f"{rows:,}")
     if data.skipped.count:
@@ -69,18 +83,28 @@ def _lines(  # noqa: PLR0917 - all that is told
         yield WORDS(language, "left_out", n=f"{data.skipped.count:,}", first=first)
     if not found:
         yield WORDS(language, "none")
-        return
+    yield _taken(data, language, offline=offline)
     for look in found:
         yield ""
-        yield from _of_output(look, rows, language)
+        yield from _of_output(look, rows, language, data.profile.form)
     yield from (f"! {_warning(each, language)}" for each in warned)
-    yield ""
-    yield f"{WORDS(language, 'file')}:"
-    yield metric_file(found).rstrip()
-    yield WORDS(language, "note")
+    if offered := metric_file(found).rstrip():
+        yield ""
+        yield f"{WORDS(language, 'file')}:"
+        yield offered
+        yield WORDS(language, "note")
 
 
-def _of_output(look: Look, rows: int, language: Language) -> Iterator[str]:
+def _taken(data: "DataSet", language: Language, *, offline: bool) -> str:
+    """Which judges grade where nobody names any, as `evaluate` chooses them."""
+    from simulator.datasets.choosing import table
+
+    key = "taken_offline" if offline and "offline" in table(data.profile.form) else "taken"
+    judges = ("、" if language == "ja" else ", ").join(data.profile.judges(offline=offline).judges)
+    return f"{WORDS(language, 'default')} {WORDS(language, key, judges=judges)}"
+
+
+def _of_output(look: Look, rows: int, language: Language, form: str) -> Iterator[str]:
     comma = "、" if language == "ja" else ", "
     languages = comma.join(f"{WORDS(language, key)} {n:,}" for key, n in look.languages.items())
     yield WORDS(
@@ -96,8 +120,9 @@ def _of_output(look: Look, rows: int, language: Language) -> Iterator[str]:
     )
     yield f"  {WORDS(language, 'example')} {_short(look.example)}"
     widest = max(len(fit.judge) for fit in look.fits)
+    by_default = look.output == DEFAULT and look.form in {form, "repeated"}
     for fit in look.fits:
-        mark = WORDS(language, "fit" if fit.fits else "unfit")
+        mark = WORDS(language, "default" if fit.taken and by_default else "fit" if fit.fits else "unfit")
         begin = "" if fit.threshold is None else WORDS(language, "begin", threshold=f"{fit.threshold:g}")
         yield f"  {mark} {fit.judge:{widest}}  {reason(look.form, fit.judge, language)}{begin}"
 

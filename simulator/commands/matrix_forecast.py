@@ -33,6 +33,9 @@ def together(found: Sequence["Forecast"]) -> "Forecast":
         _sum(each.at_most for each in found),
         _sum(each.expected for each in found),
         like.pop() if len(like) == 1 else None,
+        sum(each.answers for each in found),
+        all(each.rows for each in found),
+        any(each.offline for each in found),
     )
 
 

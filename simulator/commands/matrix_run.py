@@ -26,7 +26,7 @@ from simulator.matrix.record import (
     record_ids,
     shared,
 )
-from simulator.matrix.resolving import Resolved, from_record, resolved, with_files
+from simulator.matrix.resolving import Resolved, from_record, in_language, resolved, with_files
 from simulator.prompting.chain import WHOLE
 from simulator.reports.words import plain
 from simulator.settings import Settings, load
@@ -110,7 +110,9 @@ class _Work:
         if isinstance(given, Path):
             file = RecordFile.reopen(given)
             return cls(file, [_as_written(file.record, at, now) for at in range(len(file.record.cells))], now)
-        cells = resolved(given, flags, shape)
+        cells, without = in_language(resolved(given, flags, shape))
+        if without:
+            say(f"left out, for no row is in '{cells[0].settings.language}': {', '.join(without)}")
         digest = fingerprint(
             [each.told() for each in cells], [name for each in cells for name in each.files()]
         )
@@ -123,6 +125,11 @@ class _Work:
     def close(self) -> None:
         """Lets the record go."""
         self.file.close()
+
+    @property
+    def each(self) -> str:
+        """What a cell is called: of a chain, its link."""
+        return "link" if self.file.record.chain else "cell"
 
     def open(self) -> list[int]:
         """The cells that are not finished."""
@@ -148,7 +155,7 @@ class _Work:
         if errors and len(errors) == len(self.open()):
             raise errors[0]
         for error in errors:
-            say(f"a cell cannot be run: {error}")
+            say(f"a {self.each} cannot be run: {error}")
         show_forecast(found, as_json=self.now.json_output)
         return INCOMPLETE if errors else 0
 
@@ -159,17 +166,18 @@ class _Work:
 
         cells = len(self.file.record.cells)
         if todo and len(todo) < cells:
-            say(f"{cells - len(todo)} of {cells} cells are finished.")
+            say(f"{cells - len(todo)} of {cells} {self.each}s are finished.")
         if len(todo) > 1 and any(endpoints(self.settings[todo[0]]).values()):
             found, _ = self.foreseen()
-            say(f"All {len(todo)} cells: at most {total(found.at_most)}; expected {total(found.expected)}.")
+            most, expected = total(found.at_most), total(found.expected)
+            say(f"All {len(todo)} {self.each}s: at most {most}; expected {expected}.")
 
     def hold_all(self) -> str | None:
         """Every cell that is not finished, one after another; gives why it stopped before the last one."""
         cells, todo = self.file.record.cells, self.open()
         self._announce(todo)
         for at in todo:
-            say(f"cell {at + 1} of {len(cells)}: {cells[at].cell.shown}")
+            say(f"{self.each} {at + 1} of {len(cells)}: {cells[at].cell.shown}")
             try:
                 stopped = self._hold(at)
             except BudgetSpent as error:
@@ -228,7 +236,7 @@ class _Work:
         if len(errors) < len(cells):
             return
         shutil.rmtree(self.file.folder, ignore_errors=True)
-        more = "" if len(set(errors)) == 1 else f" ({cells[0].cell.shown}; each cell has a mistake)"
+        more = "" if len(set(errors)) == 1 else f" ({cells[0].cell.shown}; each {self.each} has a mistake)"
         raise InputError(f"{errors[0]}{more}")
 
 

@@ -1,8 +1,8 @@
 """Options are declared once, on Settings; a command names the ones it takes."""
 
 import inspect
-from collections.abc import Callable
-from types import UnionType
+from collections.abc import Callable, Mapping
+from types import MappingProxyType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
@@ -127,13 +127,16 @@ def takes_settings(command: Command) -> Callable[..., int]:
 def takes_row_settings(command: Command) -> Callable[..., int]:
     """The same for a single-turn data set, after parameters of its own; prompts are given as a list."""
     names = (name for names in PANELS.values() for name in names if name not in OF_DIALOGUES)
-    return takes(*names, several=frozenset({"prompt"}))(command)
+    usual = {"judges": "those that fit the data"}
+    return takes(*names, several=frozenset({"prompt"}), usual=usual)(command)
 
 
-def takes(*names: str, several: frozenset[str] = frozenset()) -> Callable[[Command], Callable[..., int]]:
+def takes(
+    *names: str, several: frozenset[str] = frozenset(), usual: Mapping[str, str] = MappingProxyType({})
+) -> Callable[[Command], Callable[..., int]]:
     """The command with these settings as options, after parameters of its own.
 
-    `several` may be given more than once, and arrive as a list.
+    `several` may be given more than once, and arrive as a list; `usual` are defaults that are this command's.
     """
 
     def with_options(command: Command) -> Callable[..., int]:
@@ -145,7 +148,10 @@ def takes(*names: str, several: frozenset[str] = frozenset()) -> Callable[[Comma
         panels = {name: panel for panel, members in PANELS.items() for name in members}
         alone = len(names) < len(panels) / 2  # a few options need no panels
         shown = {name: None if alone else panels[name] for name in names}
-        parameters = [*own, *(_parameter(name, shown[name], several=name in several) for name in names)]
+        options = [
+            _parameter(name, shown[name], several=name in several, usual=usual.get(name)) for name in names
+        ]
+        parameters = [*own, *options]
         parsed.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         parsed.__annotations__ = {p.name: p.annotation for p in parameters}
         parsed.__doc__ = command.__doc__
@@ -154,9 +160,12 @@ def takes(*names: str, several: frozenset[str] = frozenset()) -> Callable[[Comma
     return with_options
 
 
-def _parameter(name: str, panel: str | None, *, several: bool = False) -> inspect.Parameter:
+def _parameter(
+    name: str, panel: str | None, *, several: bool = False, usual: str | None = None
+) -> inspect.Parameter:
     field = Settings.model_fields[name]
-    plain, shown = _plain_type(field.annotation), _shown_default(name, field)
+    plain = _plain_type(field.annotation)
+    shown = f" [default: {usual}]" if usual else _shown_default(name, field)
     if name in _AS_TEXT:
         plain = str | None
     if several:

@@ -1,9 +1,10 @@
 """What has to be in a row so that it can be asked and graded, and what is wrong where it is not."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal
 
 from simulator.datasets.labels import label_problem
+from simulator.files.columns import field_of
 from simulator.files.quoting import shown
 from simulator.multiple_choice import place_of
 from simulator.types import Case
@@ -21,10 +22,12 @@ def lacking(case: Case, needs: Sequence[Collection[Need]]) -> Need | None:
     return missing[0] if missing and all(missing) else None
 
 
-def told_lacking(need: Need, judges: Sequence[str]) -> str:
-    """The sentence about it."""
+def told_lacking(need: Need, judges: Sequence[str], headers: Iterable[str] = ()) -> str:
+    """The sentence about it; of the file's own headers it names the one that is meant."""
+    own = next((header for header in headers if field_of(header) == need), None)
+    way = f"fill the column '{_COLUMN[need]}'" if own is None else f"fill the column {shown(own)}"
     who = f"judge{'s'[: len(judges) > 1]} {', '.join(judges)} compare{'s'[: len(judges) == 1]} with"
-    return f"no {_COLUMN[need]}, which {who}; fill the column '{_COLUMN[need]}'."
+    return f"no {_COLUMN[need]}, which {who}; {way}."
 
 
 def outside(case: Case, labels: Collection[str]) -> str | None:

@@ -1,21 +1,30 @@
 """Who grades when nobody is named: the judges that fit the form of the data."""
 
 from collections import Counter
-from typing import NamedTuple
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from simulator.datasets.forms import Form, form_of, usual_form
+from simulator.datasets.names import our_name
+from simulator.prompts import read_toml
 from simulator.types import Case
 
-# Judges by the form that most references have, the first one decides what is right.
-BY_FORM: dict[Form, tuple[str, ...]] = {
-    "number": ("exact_match",),
-    "word": ("exact_match", "contains"),
-    "json": ("exact_match",),
-    "code": ("rouge_l", "exact_match"),
-    "sentence": ("rouge_l", "meteor", "cosine_similarity"),
-    "text": ("rouge_l", "cosine_similarity"),
-}
-WITHOUT_REFERENCES = ("relevance", "groundedness", "fluency")
+FILE = Path(__file__).with_suffix(".toml")
+_TOLD = {"choice": "choices with a label", "label": "a label", "none": "no references"}
+
+
+@cache
+def table(form: str) -> dict[str, Any]:
+    """What is known of a form: which judges are taken, which fit, and which do not."""
+    found: dict[str, Any] = read_toml(FILE)["forms"][form]
+    return found
+
+
+def taken(form: str, *, offline: bool) -> tuple[str, ...]:
+    """The judges that are taken where nobody names any; the first one decides what is right."""
+    known = table(form)
+    return tuple(map(our_name, known.get("offline", known["taken"]) if offline else known["taken"]))
 
 
 class Chosen(NamedTuple):
@@ -51,13 +60,19 @@ class Profile:
             self.references += 1
             self.forms[form_of(case.references_at(1)[0])] += 1
 
-    def judges(self) -> Chosen:
-        """Choices with a label, labels, references by their form, or nothing to compare with."""
+    @property
+    def form(self) -> str:
+        """What most rows have: choices with a label, a label, references of a form; or `none` of these."""
         if 2 * self.choices > self.rows:
-            return Chosen(("choice",), "choices with a label")
+            return "choice"
         if 2 * self.labels > self.rows:
-            return Chosen(("label",), "a label")
+            return "label"
         form = usual_form(self.forms.elements())
-        if form is not None and 2 * self.references > self.rows:
-            return Chosen(BY_FORM[form], f"references: {form}")
-        return Chosen(WITHOUT_REFERENCES, "no references")
+        return form if form is not None and 2 * self.references > self.rows else "none"
+
+    def judges(self, *, offline: bool = False) -> Chosen:
+        """The judges of the form of most rows; `offline` says that no model judges."""
+        told = _TOLD.get(self.form, f"references: {self.form}")
+        last = "; no model to judge, so what compares words comes first"
+        more = last if offline and "offline" in table(self.form) else ""
+        return Chosen(taken(self.form, offline=offline), told + more)

@@ -8,7 +8,7 @@ from typing import Literal
 
 from simulator.counting.segments import CJK
 
-Form = Literal["number", "word", "json", "code", "sentence", "text"]
+Form = Literal["number", "phrase", "json", "code", "sentence", "text"]
 
 # A word or a name is at most this long: characters in Japanese, words in English.
 _WORD = {True: 12, False: 4}
@@ -20,13 +20,15 @@ _CODE = re.compile(
     r"```|[{};]\s*(?:\n|$)|(?:^|\n)\s*(?:SELECT|INSERT|UPDATE|DELETE|def|class|import|function|const|let|var"
     r"|curl|git|docker|kubectl|sudo|cd|ls|grep)\s|(?:^|\s)--?[a-z][\w-]*(?:[=\s]|$)|=>|==|\w\(\w*\)"
 )
+# A short Japanese sentence without its full stop: something, a particle, and a predicate at the end.
+_PREDICATE = re.compile(r"[^\s]+[がをはにでもへ].*(?:[るたすいだうくむぶぬつぐ]|ません|です|ます)")
 _IS_CJK = re.compile(f"[{CJK}]")
 _ENDS = re.compile(r"[。．.!?！？]\s*$")
 _END = re.compile(r"[。！？]|[.!?](?:\s|$)")
 
 
 def form_of(text: str) -> Form:
-    """What one right answer is: a number, a word or a name, JSON, code or a command, a sentence, or more."""
+    """What one right answer is: a number, a short phrase, JSON, code or a command, a sentence, or more."""
     text = text.strip()
     if _NUMBER.fullmatch(text):
         return "number"
@@ -36,15 +38,15 @@ def form_of(text: str) -> Form:
         return "code"
     japanese = bool(_IS_CJK.search(text))
     length = len(text) if japanese else len(text.split())
-    if length <= _WORD[japanese] and not _ENDS.search(text):
-        return "word"
+    if length <= _WORD[japanese] and not (_ENDS.search(text) or _PREDICATE.fullmatch(text)):
+        return "phrase"
     return "text" if length > _TEXT[japanese] or len(_END.findall(text)) > 2 else "sentence"
 
 
 def usual_form(forms: Iterable[Form]) -> Form | None:
     """The form that most have; of several as frequent, the longest; None for none."""
     counts = Counter(forms)
-    order: tuple[Form, ...] = ("word", "number", "code", "json", "sentence", "text")
+    order: tuple[Form, ...] = ("phrase", "number", "code", "json", "sentence", "text")
     ranked = [(counts[form], place) for place, form in enumerate(order)]
     return order[max(ranked)[1]] if counts else None
 

@@ -1,5 +1,6 @@
 """The rows of a data set, read one after the other; what is wrong with one leaves out that row only."""
 
+import contextlib
 import random
 from array import array
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -49,6 +50,7 @@ class DataSet:
         self._spool = Spool()
         self._lines, self._numbers, self._good = array("q"), array("q"), array("q")
         self._places: dict[str, int] = {}
+        self._headers: dict[str, None] = {}
         self._sheet: str | None = None
         self._first: RowFault | None = None
 
@@ -56,8 +58,7 @@ class DataSet:
         """A row that is left out. Raises CaseFileError when the first one is to stop everything."""
         self._first = self._first or found
         if self.wish.strict:
-            msg = f"{found.file}:{found.row.line}: {found.what}"
-            raise CaseFileError(msg) from None
+            raise CaseFileError(str(found)) from None
         self.skipped.add(found)
 
     def take(self, row: Row, case: Case) -> None:
@@ -74,6 +75,8 @@ class DataSet:
         if own:
             self._places[case.id] = row.line
         self._sheet = row.sheet
+        if not row.values.keys() <= self._headers.keys():
+            self._headers |= dict.fromkeys(row.values)
         self.profile.add(case)
         self._good.append(len(self._spool))
         self._lines.append(row.line)
@@ -89,7 +92,7 @@ class DataSet:
 
         def problem(case: Case) -> str | None:
             need = lacking(case, needs)
-            return None if need is None else told_lacking(need, judges)
+            return None if need is None else told_lacking(need, judges, self._headers)
 
         self.leave_out(problem)
 
@@ -107,9 +110,7 @@ class DataSet:
         self, language: str | None = None, sample: Sample | None = None, limit: int | None = None
     ) -> Rows:
         """The good rows in a language (None and "all": any), of these so many by lot, of these the first."""
-        there: Sequence[int] = self._good
-        if language not in (None, "all"):
-            there = [place for place in there if self._spool[place].language == language]
+        there = self._in(language)
         if not there:
             msg = f"none of the {len(self._good)} rows is in '{language}': leave out --language."
             raise CaseFileError(msg)
@@ -117,6 +118,15 @@ class DataSet:
             drawn = random.Random(sample.seed).sample(range(len(there)), sample.size)  # noqa: S311 - a lot
             there = [there[at] for at in drawn]
         return Rows(self._spool, there[:limit], self._name)
+
+    def _in(self, language: str | None) -> Sequence[int]:
+        if language in (None, "all"):
+            return self._good
+        return [place for place in self._good if self._spool[place].language == language]
+
+    def spoken(self, language: str | None = None) -> int:
+        """How many good rows there are in a language (None and "all": any)."""
+        return len(self._in(language))
 
     def done(self) -> None:
         """All rows have been taken: raises CaseFileError where not one is left."""
@@ -171,6 +181,21 @@ def read_dataset(path: Path, wish: Wish) -> DataSet:
             found.wrong(wrong)
     found.done()
     return found
+
+
+def has_rows_in(path: Path, language: Language, *, asks: bool = True) -> bool:
+    """Whether some row of a file is in a language; it is read no further than to the first one.
+
+    Where nothing can be read, who reads it to ask its rows says why.
+    """
+    found = False
+    with contextlib.suppress(CaseFileError):
+        for row in read_rows(path, has_question if asks else _named, lambda _: None):
+            with contextlib.suppress(RowFault):
+                found = True
+                if case_of(path, row, _UNNAMED, language, asks=asks).language == language:
+                    return True
+    return not found
 
 
 def dataset_of(name: str, cases: Iterable[Case], wish: Wish) -> DataSet:

@@ -73,6 +73,11 @@ def text(cell: Cell) -> str:
     return _plain(cell.value).strip()
 
 
+def answer(cell: Cell) -> str:
+    """What the bot said: a text, or the JSON object that it answered with."""
+    return (_json_text(cell.value) if isinstance(cell.value, dict) else _plain(cell.value)).strip()
+
+
 def language(cell: Cell) -> Language:
     """`ja` or `en`, also as 日本語, English, ja-JP."""
     key = _word(cell.value)
@@ -138,12 +143,37 @@ def recorded(cell: Cell) -> tuple[Answer, ...]:
 
 
 def references(cell: Cell) -> tuple[tuple[str, ...], ...]:
-    """The acceptable answers: a flat list means any of them on turn 1, a list of lists one list per turn."""
+    """The acceptable answers: a flat list means any of them on turn 1, a list of lists one list per turn.
+
+    An object is an answer in JSON, as is a list within the list of a turn.
+    """
+    cell = _with_objects(cell)
     listed = _listed(cell)
     if listed is None or not any(isinstance(item, list) for item in listed):
         flat = _items(cell, r"[|\n]" if one_per_line(cell.column) else r"\|")
         return (flat,) if flat else ()
     return tuple(_items(Cell(cell.column, item), "") if not is_empty(item) else () for item in listed)
+
+
+def _with_objects(cell: Cell) -> Cell:
+    """References with what is JSON among them as its text, which a bar does not cut."""
+    value = _json(cell)
+    if isinstance(value, dict):
+        return cell._replace(value=[cell.value if isinstance(cell.value, str) else _json_text(value)])
+    if not isinstance(value, list):
+        return cell
+    turns = [
+        [_text_of(each) for each in turn] if isinstance(turn, list) else _text_of(turn) for turn in value
+    ]
+    return cell._replace(value=turns)
+
+
+def _text_of(value: JsonValue) -> JsonValue:
+    return _json_text(value) if isinstance(value, (dict, list)) else value
+
+
+def _json_text(value: JsonValue) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def facts(cell: Cell) -> Facts:
@@ -278,7 +308,7 @@ READERS: Mapping[str, Callable[[Cell], Any]] = {
     "facts": facts,
     "choices": choices,
     "label": text,
-    "answer": text,
+    "answer": answer,
     "contexts": contexts,
     "tags": words,
     "script": script,

@@ -49,7 +49,7 @@ class Improvements(Value):
     """Everything that a run says should be mended, best first; `customer` are turns that are not the bot's.
 
     `goal` (0..1) is what a mended turn is taken to be graded: the mean over the turns that are not red.
-    `blames` are the causes, turn by turn.
+    `blames` are the causes, turn by turn. `unsearched`: rows are red, but nothing was retrieved for any.
     """
 
     language: Language
@@ -58,6 +58,7 @@ class Improvements(Value):
     fixes: tuple[Fix, ...] = ()
     customer: tuple[Fix, ...] = ()
     blames: tuple[Blame, ...] = ()
+    unsearched: bool = False
 
     @property
     def mended(self) -> float | None:

@@ -13,11 +13,14 @@ from math import fsum
 
 from simulator.analysis.figures import Summary
 from simulator.blame.cause import Cause
-from simulator.types import Results
+from simulator.datasets.names import our_name
+from simulator.types import PASSED, Results
 
 # Four of five: the lowest grade that is usually not red. Taken where every turn of a run is.
 ACCEPTABLE = 0.8
 FULL: frozenset[Cause] = frozenset({"should_refuse"})
+# By these judges an answer is right, 1, or wrong, 0.
+RIGHT_OR_WRONG = frozenset({"label", "choice", "exact_match", "contains", PASSED})
 
 Key = tuple[str, int]
 
@@ -30,7 +33,8 @@ class Gains:
         red = {(turn.conversation, turn.turn) for turn in summary.reddest}
         self._values = _values(results, summary, red)
         self._graded = Counter(conversation for conversation, _ in self._values)
-        self.goal = _goal(self._values, red)
+        judge = our_name(summary.primary.rpartition(".")[2])  # of one output, the judge alone
+        self.goal = _goal(self._values, red, 1.0 if judge in RIGHT_OR_WRONG else ACCEPTABLE)
 
     def of(self, key: Key, cause: Cause) -> float:
         """How much the run's score (0..1) gains when this turn is mended; 0 for one without a grade."""
@@ -57,6 +61,6 @@ def _values(results: Results, summary: Summary, red: Collection[Key]) -> dict[Ke
     }
 
 
-def _goal(values: Mapping[Key, float], red: Collection[Key]) -> float:
+def _goal(values: Mapping[Key, float], red: Collection[Key], otherwise: float) -> float:
     good = [value for key, value in values.items() if key not in red]
-    return fsum(good) / len(good) if good else ACCEPTABLE
+    return fsum(good) / len(good) if good else otherwise

@@ -43,7 +43,8 @@ def improvements(
     spoken = language or _language(results)
     library, gains = Library(results, articles), Gains(results, summary)
     made = _Maker(results, library, gains, spoken)
-    found = [made.fix(group) for group in groups(_blamed(results, summary, blames, library))]
+    red = _blamed(results, summary, blames, library)
+    found = [made.fix(group) for group in groups(red, rows=summary.rows)]
     ranked = sorted((fix for fix in found if fix.cause != "customer"), key=_best_first)
     return Improvements(
         language=spoken,
@@ -80,6 +81,7 @@ class _Maker:
 
     def __init__(self, results: Results, library: Library, gains: Gains, language: Language) -> None:
         self._library, self._gains, self._language = library, gains, language
+        self._rows = results.run.asks_once
         self._references = {talk.id: talk.case.references_at for talk in results.conversations}
 
     def fix(self, group: Group) -> Fix:
@@ -94,7 +96,7 @@ class _Maker:
             sure=2 * sum(each.blame.sure for each in members) > len(members),
             severity=worst(mark for each in members for mark in each.red.marks),
             title=title(group, language),
-            what=what(group, self._library, language),
+            what=what(group, self._library, language, rows=self._rows),
             where=where(group, language),
             turns=tuple(keys),
             personas=_distinct(each.red.persona for each in members),

@@ -33,4 +33,4 @@ def improvements_of(results: Results, summary: Summary, language: Language | Non
 
 # Where nothing was retrieved for any row, there is neither an article nor a search to mend.
 def _none(summary: Summary, language: Language) -> Improvements:
-    return Improvements(language=language, score=summary.score, goal=1.0)
+    return Improvements(language=language, score=summary.score, goal=1.0, unsearched=bool(summary.reddest))

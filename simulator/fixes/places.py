@@ -10,7 +10,7 @@ from typing import Literal
 from simulator.analysis.figures import RedTurn
 from simulator.blame.cause import Blame, Cause
 
-PlaceKind = Literal["article", "cutting", "dialogue", "prompt", "pair", "case", "bot", "simulator"]
+PlaceKind = Literal["article", "cutting", "dialogue", "prompt", "pair", "case", "rows", "bot", "simulator"]
 
 # Mended by a line of the prompt, unless one article alone brings it about.
 OF_THE_PROMPT: frozenset[Cause] = frozenset({
@@ -74,12 +74,17 @@ class Group:
     members: tuple[Blamed, ...]
 
 
-def groups(blamed: Sequence[Blamed]) -> list[Group]:
-    """The turns by what mends them, in the order of each group's gravest turn."""
+def groups(blamed: Sequence[Blamed], *, rows: bool = False) -> list[Group]:
+    """The turns by what mends them, in the order of each group's gravest turn.
+
+    `rows`: of a single-turn data set, whose rows without a known cause are one group, to be read.
+    """
     alone, missed = _single_articles(blamed), _missed_at_once(blamed)
     found: dict[tuple[Cause, Place], list[Blamed]] = {}
     for each in blamed:
         place = Place("dialogue") if _lost_the_thread(each, missed) else _place(each, alone)
+        if rows and each.blame.cause == "unclear" and place.kind == "case":
+            place = Place("rows")
         cause: Cause = "retrieval" if place.kind == "dialogue" else each.blame.cause
         found.setdefault((cause, place), []).append(each)
     return _merged([Group(cause, place, tuple(members)) for (cause, place), members in found.items()])

@@ -16,6 +16,8 @@ _NAME = 60
 _INNER = str.maketrans("「」“”", "『』‘’")
 # Failures of the bot, and a line of the prompt, that have a sentence of their own.
 _OWN_WORDS = frozenset({"timeout", "empty", HANDOVER})
+# Sentences on conversations, which are others where answers to rows are meant.
+_OF_ANSWERS = frozenset({"what_unclear_article"})
 
 
 def cause_name(cause: Cause, language: Language) -> str:
@@ -40,8 +42,8 @@ def title(group: Group, language: Language) -> str:
     return WORDS(language, "title", cause=cause_name(group.cause, language), where=where(group, language))
 
 
-def what(group: Group, library: Library, language: Language) -> str:
-    """What to do, in one sentence."""
+def what(group: Group, library: Library, language: Language, *, rows: bool = False) -> str:
+    """What to do, in one sentence; `rows`: of a single-turn data set, which has no conversations to read."""
     asked = min(group.members, key=lambda each: each.red.turn)  # later turns repeat it, or complain
     known = {"question": _quotable(excerpt(asked.red.question, _QUESTION[language]))}
     if group.place.kind == "article":
@@ -50,7 +52,10 @@ def what(group: Group, library: Library, language: Language) -> str:
         known["asked"], known["written"] = (excerpt(word, _QUESTION[language]) for word in pair)
     if group.cause == "knowledge" and group.place.kind == "article" and not library.title(group.place.name):
         return WORDS(language, "what_knowledge_missing", id=excerpt(group.place.name, _NAME), **known)
-    said = WORDS(language, _key(group), **known)
+    if group.place.kind == "rows":
+        known["n"] = f"{len(group.members):,}"
+    key = _key(group)
+    said = WORDS(language, f"{key}_rows" if rows and key in _OF_ANSWERS else key, **known)
     return said[0].upper() + said[1:]
 
 

@@ -5,7 +5,7 @@ for all pairs of cells, not only for those with the best one: p times their numb
 cells that do not differ one is called worse, or best, in fewer than 5 % of matrices.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import sqrt
 from typing import Literal, NamedTuple
 
@@ -17,8 +17,15 @@ from simulator.changes.exact import wilcoxon
 from simulator.types import Value
 
 Floats = NDArray[np.float64]
+# `equal`: every cell has the same.
 # `highest`: leads, and at least one other may be as good; `best`: every other is worse, beyond chance.
-Verdict = Literal["best", "highest", "worse", "no_difference", "not_enough", "not_comparable", "alone"]
+Verdict = Literal[
+    "best", "highest", "equal", "worse", "no_difference", "not_enough", "not_comparable", "alone"
+]  # fmt: skip
+
+
+# Means that differ by less are the same: they were added up in another order.
+_THE_SAME = 1e-9
 
 
 class Against(Value):
@@ -52,13 +59,27 @@ class Graded(NamedTuple):
 
 def against_best(graded: Mapping[str, Graded]) -> dict[str, Against]:
     """Each cell of a data set, by its key, held against the best of those that were graded alike."""
-    means = {key: each.mean for key, each in graded.items()}
+    return against_highest(
+        {key: each.mean for key, each in graded.items()},
+        lambda key, leader, pairs: _against(graded[key], graded[leader], leader, pairs),
+    )
+
+
+def against_highest(
+    means: Mapping[str, float], against: Callable[[str, str, int], Against]
+) -> dict[str, Against]:
+    """Each cell held against the one with the highest figure; where all have the same, none is that.
+
+    `against` holds one cell against the leading one; its third argument is the number of pairs.
+    """
     able = {key: mean for key, mean in means.items() if not np.isnan(mean)}
     if len(able) < 2:
         return {key: Against(verdict="alone") for key in able}
+    if max(able.values()) - min(able.values()) < _THE_SAME:
+        return {key: Against(verdict="equal", difference=0.0) for key in able}
     leader = max(able, key=able.__getitem__)
     pairs = len(able) * (len(able) - 1) // 2
-    found = {key: _against(graded[key], graded[leader], leader, pairs) for key in able if key != leader}
+    found = {key: against(key, leader, pairs) for key in able if key != leader}
     return {leader: _leading(found, leader)} | found
 
 

@@ -1,18 +1,20 @@
 """A matrix read back from its runs: figures of every cell, and which cell of a data set is best."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
 import numpy as np
 
-from simulator.analysis.classification_run import classifications
+from simulator.analysis.classification import Classification
+from simulator.analysis.classification_run import classifications, is_label
 from simulator.analysis.figures import Summary
 from simulator.analysis.summary import counted
 from simulator.matrix.against import Against, Floats, Graded, against_best
 from simulator.matrix.figures import CellFigures, Compared, DataFigures, JudgeFigures, Labels
+from simulator.matrix.labelled import Read, f1_against_best, read_of
 from simulator.matrix.record import Held, Record, State, run_of, state_of
 from simulator.outcome import figures_of, gate_of
 from simulator.settings import Settings, from_run
@@ -26,10 +28,11 @@ _OWN_BOT = "demo"
 
 
 class _Read(NamedTuple):
-    """A cell as read: its figures, what each judge gave each row, and its rows by language."""
+    """A cell as read: its figures, what each judge gave each row, its labels, and its rows by language."""
 
     figures: CellFigures
     graded: Mapping[str, Graded]
+    labels: Read | None = None
     primary: str = ""
     languages: Mapping[str, int] = {}
 
@@ -64,7 +67,8 @@ def compared(record: Record, runs: Path) -> Compared:
         _data(name, [held for held in record.cells if held.cell.data == name], runs, languages)
         for name in names
     ]
-    language: Language = "en" if languages["en"] > languages["ja"] else "ja"
+    asked = record.settings.get("language")
+    language: Language = "en" if asked == "en" or languages["en"] > languages["ja"] else "ja"
     return Compared(
         id=record.id,
         title=record.title,
@@ -82,13 +86,17 @@ def _data(name: str, cells: Iterable[Held], runs: Path, languages: Counter[str])
         languages.update(each.languages)
     judges = tuple(dict.fromkeys(judge for each in read for judge in each.figures.judges))
     whole = [each for each in read if each.figures.state == "finished"]
-    verdicts = {judge: _against(judge, whole, rows) for judge in judges}
-    figures = [_with_verdicts(each.figures, verdicts) for each in read]
-    by_f1 = any(each.labels for each in figures)
+    by_f1 = any(each.labels for each in read)
+    # Where F1 decides, the share of right labels is shown, and nothing is held against it.
+    verdicts = {judge: _against(judge, whole, rows) for judge in judges if not (by_f1 and is_label(judge))}
+    primary = next((each.primary for each in read if each.primary), "")
+    labels = {each.figures.cell.key: each.labels for each in whole if each.labels}
+    deciding = f1_against_best(labels) if by_f1 else verdicts.get(primary, {})
+    figures = [_with_verdicts(each.figures, verdicts, deciding) for each in read]
     return DataFigures(
         name=name,
         judges=judges,
-        primary=next((each.primary for each in read if each.primary), ""),
+        primary=primary,
         cells=tuple(sorted(figures, key=_f1) if by_f1 else figures),
         by_f1=by_f1,
     )
@@ -103,13 +111,15 @@ def _against(judge: str, cells: Iterable[_Read], rows: _Rows) -> dict[str, Again
     return against_best({key: each._replace(values=rows.padded(each.values)) for key, each in graded.items()})
 
 
-def _with_verdicts(cell: CellFigures, verdicts: Mapping[str, Mapping[str, Against]]) -> CellFigures:
+def _with_verdicts(
+    cell: CellFigures, verdicts: Mapping[str, Mapping[str, Against]], deciding: Mapping[str, Against]
+) -> CellFigures:
     key = cell.cell.key
     judges = {
-        name: judge.model_copy(update={"against": verdicts[name].get(key)})
+        name: judge.model_copy(update={"against": verdicts.get(name, {}).get(key)})
         for name, judge in cell.judges.items()
     }
-    return cell.model_copy(update={"judges": judges})
+    return cell.model_copy(update={"judges": judges, "against": deciding.get(key)})
 
 
 def _cell(held: Held, runs: Path, rows: _Rows) -> _Read:
@@ -121,9 +131,13 @@ def _cell(held: Held, runs: Path, rows: _Rows) -> _Read:
     results = counted(read_run(path))
     settings = from_run(run.settings)
     summary = figures_of(results, settings)
+    told = classifications(results)
     figures = _figures(held, state, results, summary, settings)
+    figures = figures.model_copy(update={"labels": _labels(told)})
+    places = {talk.id: rows.place(talk.case.id) for talk in results.conversations}
+    labels = read_of(results, told[0], places) if told else None
     languages = Counter[str](talk.case.language for talk in results.conversations)
-    return _Read(figures, _graded(results, summary, rows), summary.primary, languages)
+    return _Read(figures, _graded(results, summary, places, rows), labels, summary.primary, languages)
 
 
 def _figures(held: Held, state: State, results: Results, summary: Summary, settings: Settings) -> CellFigures:
@@ -141,7 +155,6 @@ def _figures(held: Held, state: State, results: Results, summary: Summary, setti
             name: JudgeFigures(mean=j.mean, stderr=j.stderr, n=j.n, planned=j.planned, failed=j.failed)
             for name, j in summary.judges.items()
         },
-        labels=_labels(results),
         passed=gate.passed,
         incomplete=gate.incomplete,
         graded_usd=summary.cost_usd,
@@ -154,9 +167,8 @@ def _figures(held: Held, state: State, results: Results, summary: Summary, setti
     )
 
 
-def _labels(results: Results) -> Labels | None:
+def _labels(found: Sequence[Classification]) -> Labels | None:
     """How labels were told apart; of the first judge of labels where there are several."""
-    found = classifications(results)
     names = ("accuracy", "accuracy_stderr", "f1", "f1_stderr")
     return Labels(**{name: getattr(found[0], name) for name in names}) if found else None
 
@@ -188,9 +200,8 @@ def _not_extracted(results: Results) -> int:
     return len({(s.conversation, s.turn) for s in results.scores if s.detail.get("not_extracted")})
 
 
-def _graded(results: Results, summary: Summary, rows: _Rows) -> dict[str, Graded]:
+def _graded(results: Results, summary: Summary, places: Mapping[str, int], rows: _Rows) -> dict[str, Graded]:
     """What each judge gave each row: the mean over its repeats."""
-    places = {talk.id: rows.place(talk.case.id) for talk in results.conversations}
     sums: dict[str, dict[int, tuple[float, int]]] = {}
     for score in results.scores:
         if score.state == "scored" and score.value is not None and score.conversation in places:

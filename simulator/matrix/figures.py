@@ -39,8 +39,9 @@ class CellFigures(Value):
     """One cell. `run` is the folder of its run; `error` says why there is none.
 
     `silent` are rows to which the model gave no answer, `not_extracted` those from whose answer something
-    that was looked for could not be read. `graded_usd` is what the run itself paid for, `answers_usd` the
-    price of the answers' tokens: None where nobody knows. `answer_seconds` is the median of an answer.
+    that was looked for could not be read. `against` is by what decides: F1 of labels, or the judge that does.
+    `graded_usd` is what the run itself paid for, `answers_usd` the price of the answers' tokens: None where
+    nobody knows. `answer_seconds` is the median of an answer.
     """
 
     cell: Cell
@@ -52,6 +53,7 @@ class CellFigures(Value):
     not_extracted: int = 0
     judges: dict[str, JudgeFigures] = Field(default={})
     labels: Labels | None = None
+    against: Against | None = None
     passed: bool | None = None
     incomplete: bool = False
     graded_usd: float | None = None
@@ -66,7 +68,8 @@ class CellFigures(Value):
 class DataFigures(Value):
     """One data set: its judges in the order in which they were named, and its cells in the order shown.
 
-    `primary` is the judge that decides; `by_f1` says that the cells are sorted by it, the best first.
+    `primary` is the judge that decides; with `by_f1` F1 does, and the cells are sorted
+    by it, the best first.
     """
 
     name: str
@@ -77,8 +80,8 @@ class DataFigures(Value):
 
     @property
     def best(self) -> str:
-        """The key of the cell that is best beyond chance by the judge that decides; empty without one."""
-        return next((each.cell.key for each in self.cells if is_best(each, self.primary)), "")
+        """The key of the cell that is best beyond chance by what decides; empty without one."""
+        return next((e.cell.key for e in self.cells if e.against and e.against.verdict == "best"), "")
 
 
 class Compared(Value):

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from simulator.errors import InputError, UnknownName
-from simulator.given import plain, short
+from simulator.given import FILES, bot_named_in, judges_named_in, named_in, plain, prompt_named_in, short
 from simulator.hidden import is_secret
 from simulator.matrix.plan import Bot, DataSet, Matrix, PromptOf
 from simulator.prompts import read_toml
@@ -31,7 +31,7 @@ def is_matrix(path: Path) -> bool:
 def read_matrix(path: Path) -> Matrix:
     """The matrix of a file; raises InputError, with the file and the key, for what does not hold together.
 
-    Files that it names are looked up where the user stands, then beside it. Judges of all data sets stand in
+    Files that it names are looked up beside it, then where the user stands. Judges of all data sets stand in
     [matrix] or, where [judges] has none of its own for some of them, at the top.
     """
     told = read_toml(path)
@@ -45,7 +45,7 @@ def read_matrix(path: Path) -> Matrix:
     settings = place.settings("", told)
     common = axes.get("judges", judges if not isinstance(judges, dict) else None)
     if common is not None:
-        settings["judges"] = common
+        settings["judges"] = judges_named_in(path, common)
     models = place.models(axes.get("models"))
     if "adapter" in settings:
         settings["adapter"] = place.adapter(str(settings["adapter"]))
@@ -120,10 +120,7 @@ class _Place:
             told["outputs"] = self._with_thresholds(name, told.get("outputs", {}), thresholds)
             if isinstance(told.get("judges"), list):  # what has a threshold is not asked a second time
                 told["judges"] = [each for each in told["judges"] if each not in thresholds] or [PASSED]
-        settings = self.settings(f"[judges.{name}] ", told)
-        if isinstance(found := settings.get("outputs"), str):
-            settings["outputs"] = self.file(found)
-        return settings
+        return self.settings(f"[judges.{name}] ", told)
 
     def _with_thresholds(self, name: str, outputs: Any, thresholds: Any) -> dict[str, Any]:
         """`{em = 1}` is about the whole answer, `{path = {em = 1}}` about one output of it."""
@@ -151,8 +148,7 @@ class _Place:
 
     def _prompt(self, given: str) -> str:
         """`strict.toml:variant` and `strict.toml` are files, anything else is an id."""
-        file, suffix, variant = given.partition(".toml")
-        return f"{self.file(file + suffix)}{variant}" if suffix else given
+        return prompt_named_in(self.path, given) if self.path else given
 
     def models(self, given: Any) -> tuple[Bot, ...]:
         """The models; one without a name where there are none."""
@@ -186,17 +182,20 @@ class _Place:
                 raise self.wrong(f"{where}{key}: data sets and prompts stand in [matrix].")
             if key not in Settings.model_fields:
                 raise UnknownName("setting", key, Settings.model_fields, f"({where}in {self.path})")
-        return dict(given)
+        files: dict[str, Any] = {
+            key: self.file(told) for key, told in given.items() if key in FILES and isinstance(told, str)
+        }
+        if self.path and "judges" in given:
+            files["judges"] = judges_named_in(self.path, given["judges"])
+        return {**given, **files}
 
     def adapter(self, name: str) -> str:
-        """`bot.py:answer`, its file looked up beside the matrix, too."""
-        file, colon, function = name.rpartition(":")
-        return f"{self.file(file)}:{function}" if colon and file.endswith(".py") else name
+        """`bot.py:answer`, its file looked up beside the matrix first."""
+        return bot_named_in(self.path, name) if self.path else name
 
     def file(self, name: str) -> str:
-        """A file as it is named; one that is only there beside the matrix, by its path from here."""
-        beside = self.path.parent / name if self.path else Path(name)
-        return str(beside) if not Path(name).exists() and beside.is_file() else name
+        """A file as it is named; one that is there beside the matrix, by its path from here."""
+        return named_in(self.path, name) if self.path else name
 
     def _named(self, axis: str, given: Any, name_of: Any) -> dict[str, str]:
         pairs = list(given.items()) if isinstance(given, dict) else [(None, each) for each in given]

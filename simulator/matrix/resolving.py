@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from simulator.datasets.reading import has_rows_in
 from simulator.errors import InputError
 from simulator.given import PREFIX
 from simulator.matrix.plan import Cell, Matrix
@@ -62,6 +63,33 @@ def resolved(
     return tuple(
         _resolved(cell, own, {**told, **given}, common, shape, environ) for cell, own in matrix.cells()
     )
+
+
+def in_language(cells: Sequence[Resolved]) -> tuple[tuple[Resolved, ...], tuple[str, ...]]:
+    """The cells of which some row is in the language that is asked for, and the data sets of the others.
+
+    Raises InputError where no data set has such rows.
+    """
+    known: dict[tuple[str | None, str | None, bool], bool] = {}
+    for settings in (each.settings for each in cells):
+        key = _reading(settings)
+        known[key] = known[key] if key in known else _has_rows(*key)
+    kept = tuple(each for each in cells if known[_reading(each.settings)])
+    if cells and not kept:
+        msg = f"no data set has rows in '{cells[0].settings.language}': leave out --language."
+        raise InputError(msg)
+    out = dict.fromkeys(each.cell.data for each in cells if each not in kept)
+    return kept, tuple(out)
+
+
+def _reading(settings: Settings) -> tuple[str | None, str | None, bool]:
+    return settings.cases, settings.language, settings.prompt is None
+
+
+def _has_rows(cases: str | None, language: str | None, asks: bool) -> bool:
+    if language not in {"ja", "en"} or cases is None or not Path(cases).is_file():
+        return True
+    return has_rows_in(Path(cases), "ja" if language == "ja" else "en", asks=asks)
 
 
 def _resolved(  # noqa: PLR0917 - the layers of one cell's settings

@@ -1,13 +1,13 @@
 """What the right answers of a data set look like, output by output, and which judges fit them."""
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from statistics import median
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from simulator.datasets.choosing import table
 from simulator.datasets.forms import form_of
 from simulator.files.text import language_of
 from simulator.metrics import meteor
@@ -15,27 +15,32 @@ from simulator.metrics.forms import plain_form
 from simulator.outputs.metric_file import DEFAULT, Metric, Outputs
 from simulator.outputs.splitting import output_text, whole_object
 from simulator.outputs.writing import number
-from simulator.prompts import Texts, read_toml
+from simulator.prompts import Texts
 from simulator.types import Case, Language
 
-Form: TypeAlias = Literal["label", "number", "phrase", "code", "json", "sentence", "text"]
+Form: TypeAlias = Literal[
+    "label", "choice", "repeated", "number", "phrase", "code", "json", "sentence", "text"
+]
 
 FILE = Path(__file__).with_name("fitting.toml")
 WORDS = Texts(FILE)
-# Right answers are labels when there are few different ones, each of them several times.
+# Right answers are a few words when there are few different ones, each of them several times.
 _MOST_LABELS, _LEAST_OF_EACH = 20, 4
-# A short Japanese sentence without its full stop: something, a particle, and a predicate at the end.
-_PREDICATE = re.compile(r"[^\s]+[がをはにでもへ].*(?:[るたすいだうくむぶぬつぐ]|ません|です|ます)")
 # So many references are looked through for METEOR, which costs more than the rest together.
 _MOST_METEOR = 2000
 
 
 class Fit(NamedTuple):
-    """A judge with the reason why it fits, or does not; `threshold` is one to begin with."""
+    """A judge that fits, or does not; `threshold` is one to begin with.
+
+    `taken` says that `evaluate` takes it where nobody names one, `filed` that it goes into a metric file.
+    """
 
     judge: str
     fits: bool
     threshold: float | None = None
+    taken: bool = False
+    filed: bool = True
 
 
 class Look(NamedTuple):
@@ -89,9 +94,12 @@ def looks(cases: Iterable[Case]) -> list[Look]:
 
 def fits_of(form: Form) -> list[Fit]:
     """What the table says about a form: who fits, first choice first, then who does not."""
-    table = read_toml(FILE)["forms"][form]
-    fits = [Fit(each["name"], True, each.get("threshold")) for each in table["fit"]]
-    return [*fits, *(Fit(name, False) for name in table["unfit"])]
+    known = table(form)
+    fits = [
+        Fit(each["name"], True, each.get("threshold"), each["name"] in known["taken"], each.get("file", True))
+        for each in known["fit"]
+    ]
+    return [*fits, *(Fit(name, False) for name in known["unfit"])]
 
 
 def reason(form: Form, judge: str, language: Language) -> str:
@@ -100,12 +108,14 @@ def reason(form: Form, judge: str, language: Language) -> str:
 
 
 def metric_file(found: Iterable[Look]) -> str:
-    """A metric file to begin with: the judges that fit, with thresholds where they need one."""
-    lines = []
-    for look in found:
-        entries = [_entry(fit) for fit in look.fits if fit.fits]
-        lines.append(f"  {json.dumps(look.output, ensure_ascii=False)}: [{', '.join(entries)}]")
-    return "{\n" + ",\n".join(lines) + "\n}\n"
+    """A metric file to begin with: the judges that fit, with thresholds where they need one; "" for none."""
+    filed = ((look.output, [_entry(fit) for fit in look.fits if fit.fits and fit.filed]) for look in found)
+    lines = [
+        f"  {json.dumps(output, ensure_ascii=False)}: [{', '.join(entries)}]"
+        for output, entries in filed
+        if entries
+    ]
+    return "{\n" + ",\n".join(lines) + "\n}\n" if lines else ""
 
 
 class Missed(NamedTuple):
@@ -126,7 +136,7 @@ def missed_by_identical(cases: Iterable[Case], file: Outputs, tokenizer: str) ->
     """Where METEOR would call wrong what is the reference word for word."""
     texts: dict[str, dict[str, None]] = {}
     for case in cases:
-        for output, text, _ in _of_case(case):
+        for output, text, _ in _of_references(case):
             if len(known := texts.setdefault(output, {})) < _MOST_METEOR:
                 known[text] = None
     found = []
@@ -142,26 +152,24 @@ def missed_by_identical(cases: Iterable[Case], file: Outputs, tokenizer: str) ->
 
 
 def _of_case(case: Case) -> Iterable[tuple[str, str, Form]]:
-    """The first right answer of a row, in its outputs; else its label."""
+    """The label of a row, where it has one, instead of a reference that is plain text."""
+    if case.label:
+        yield DEFAULT, case.label, "choice" if case.choices else "label"
+    yield from (each for each in _of_references(case) if not (case.label and each[0] == DEFAULT))
+
+
+def _of_references(case: Case) -> Iterable[tuple[str, str, Form]]:
+    """The first right answer of a row, in its outputs."""
     references = case.references_at(1)
     if not references:
-        if case.label:
-            yield DEFAULT, case.label, "label"
         return
     found = whole_object(references[0])
     if found is None:
-        yield DEFAULT, references[0], _form(references[0])
+        yield DEFAULT, references[0], form_of(references[0])
         return
     for key, value in found.items():
         text = output_text(value)
-        yield key, text, "json" if isinstance(value, dict | list) else _form(text)
-
-
-def _form(text: str) -> Form:
-    form = form_of(text)
-    if form == "word":
-        return "sentence" if _PREDICATE.fullmatch(text.strip()) else "phrase"
-    return form
+        yield key, text, "json" if isinstance(value, dict | list) else form_of(text)
 
 
 def _look(output: str, found: list[tuple[str, Form]]) -> Look:
@@ -170,8 +178,8 @@ def _look(output: str, found: list[tuple[str, Form]]) -> Look:
     common = forms.most_common(1)[0][0]
     few = different <= _MOST_LABELS and different * _LEAST_OF_EACH <= len(found)
     if few and common in ("phrase", "number"):
-        forms = Counter({"label": len(found)})
-        common = "label"
+        forms = Counter({"repeated": len(found)})
+        common = "repeated"
     return Look(
         output=output,
         rows=len(found),

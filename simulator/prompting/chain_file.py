@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from simulator.errors import PromptError, UnknownName
-from simulator.given import plain
+from simulator.given import FILES, bot_named_in, judges_named_in, named_in, plain, prompt_named_in
 from simulator.prompting.chain import WHOLE, Chain, Link
 from simulator.prompts import read_toml
 from simulator.settings import Settings
@@ -18,7 +18,6 @@ _OF_A_LINK = ("name", "prompt", "cases", "adapter", "set")
 _OF_THE_WHOLE = frozenset({"cases", "outputs", "judges", "target", "labels", "positive", "scoring"})
 # What the program itself says, or what would be another run.
 _NOT_TOLD = frozenset({"protocol", "prompt", "resume", "replay", "dry_run", "json_output", "shard"})
-_FILES = ("cases", "outputs", "guidelines", "contacts", "ng_words", "knowledge")
 
 
 def is_chain(path: Path) -> bool:
@@ -32,7 +31,7 @@ def is_chain(path: Path) -> bool:
 
 
 def read_chain(path: Path) -> Chain:
-    """The chain of a file. Files that it names are looked up where the user stands, then beside it.
+    """The chain of a file. Files that it names are looked up beside it, then where the user stands.
 
     Raises PromptError, with the file and the link, for what does not hold together.
     """
@@ -74,7 +73,7 @@ def _link(path: Path, number: int, given: Mapping[str, Any]) -> Link:
     own = {key: value for key, value in given.items() if key in _OF_A_LINK}
     rest = {key: value for key, value in given.items() if key not in _OF_A_LINK}
     if isinstance(own.get("prompt"), str):
-        own["prompt"] = _prompt(path, own["prompt"])
+        own["prompt"] = prompt_named_in(path, own["prompt"])
     own |= dict(_settings(path, where, {k: own[k] for k in ("cases", "adapter") if k in own}, frozenset()))
     if isinstance(own.get("set"), dict):
         own["set"] = {key: plain(value) for key, value in own["set"].items()}
@@ -95,26 +94,11 @@ def _settings(
     for key, value in given.items():
         if key in refused or key not in Settings.model_fields:
             raise UnknownName("setting", key, Settings.model_fields.keys() - refused, f"({where}in {path})")
-        if key in _FILES and isinstance(value, str):
-            yield key, _file(path, value)
+        if key in FILES and isinstance(value, str):
+            yield key, named_in(path, value)
         elif key == "adapter" and isinstance(value, str):
-            yield key, _adapter(path, value)
+            yield key, bot_named_in(path, value)
+        elif key == "judges":
+            yield key, judges_named_in(path, value)
         else:
             yield key, value
-
-
-def _prompt(path: Path, given: str) -> str:
-    """`intent.toml` and `intent.toml:terse` are files, anything else is a name on the shelf."""
-    file, suffix, variant = given.partition(".toml")
-    return f"{_file(path, file + suffix)}{variant}" if suffix else given
-
-
-def _adapter(path: Path, given: str) -> str:
-    file, colon, function = given.rpartition(":")
-    return f"{_file(path, file)}:{function}" if colon and file.endswith(".py") else given
-
-
-def _file(path: Path, given: str) -> str:
-    """A file as it is named; one that is only there beside the chain, by its path from here."""
-    beside = path.parent / given
-    return str(beside) if not Path(given).exists() and beside.exists() else given

@@ -107,6 +107,7 @@ def _one_table(found: Compared, title: str) -> Compared:
         cell.model_copy(
             update={
                 "cell": Place(data=title, prompt=data.name),
+                "against": None,
                 "judges": {n: j.model_copy(update={"against": None}) for n, j in cell.judges.items()},
             }
         )

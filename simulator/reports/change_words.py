@@ -11,6 +11,7 @@ from simulator.changes.differences import FEWEST_CASES, FEWEST_PAIRS, Difference
 from simulator.changes.replays import replay_of
 from simulator.prompts import Texts
 from simulator.reports.notes import points
+from simulator.reports.row_words import saying
 from simulator.reports.words import Words
 from simulator.types import Language, Run
 
@@ -30,11 +31,12 @@ class Telling:
     def __init__(self, changes: Changes, words: Words) -> None:
         """`words` know the names of judges and personas."""
         self.changes, self.words = changes, words
+        self._say = saying(TEXTS, "diff", words.language, rows=words.rows)
 
     def say(self, key: str, /, **values: object) -> str:
         """A text of changes.toml."""
         shown = {name: f"{v:,}" if isinstance(v, int) else str(v) for name, v in values.items()}
-        return TEXTS(self.words.language, key, **shown)
+        return self._say(key, **shown)
 
     def headline(self) -> Said:
         """Did it get better? In one or two sentences."""
@@ -152,8 +154,10 @@ class Telling:
         return [self.say(key) for key in (kind, "n", "difference", "interval", "part_red", "part_green")]
 
     def part_rows(self, kind: str) -> list[list[str]]:
-        """Personas, or tags."""
+        """Personas, which rows of a data set do not have, or tags."""
         changes = self.changes
+        if kind == "part_persona" and self.words.rows:
+            return []
         parts = changes.personas if kind == "part_persona" else changes.tags
         return [
             [

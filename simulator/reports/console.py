@@ -4,6 +4,7 @@ Everything is printed as text, never as markup: what bots and models say cannot 
 rewrite a terminal. Widths are cells, so that Japanese lines up.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -32,10 +33,11 @@ from simulator.reports.words import Words, plain, words_of
 from simulator.reports.wrapping import wrap
 from simulator.types import Language, Results, Run
 
-# As much of a row's name as is worth a line of its own; longer ones are wrapped.
-_LABEL = 10
+# As much of a row's name as is worth a line of its own; longer ones are wrapped, between words if possible.
+_LABEL, _WORD = 10, 32
 # A judge's name that is longer than this has a line of its own.
 _TITLE = 24
+_ASCII = re.compile(r"[!-~]+")
 _RED, _GOOD, _SOFT = "bold red", "bold green", "dim"
 
 __all__ = ["paint", "paint_fixes", "paint_sections", "plain"]
@@ -244,14 +246,20 @@ def _parts(table: Table, width: int) -> list[list[int]]:
     """The columns of a table in groups that fit the width; the first column leads every group."""
     texts = [[title, *_shown(row[place] for row in table.rows)] for place, title in enumerate(table.columns)]
     first, *rest = (max(map(cell_len, column)) for column in texts)
-    parts, free = [[0]], width - min(first, _LABEL) - 1
+    label = min(first, max(_LABEL, _longest_word(texts[0])))
+    parts, free = [[0]], width - label - 1
     for place, wanted in enumerate(rest, 1):
         if wanted > free and len(parts[-1]) > 1:
             parts.append([0])
-            free = width - min(first, _LABEL) - 1
+            free = width - label - 1
         parts[-1].append(place)
         free -= wanted + 1
     return parts
+
+
+def _longest_word(names: Iterable[str]) -> int:
+    """The width of the longest run of letters that no line break should part; Japanese breaks anywhere."""
+    return min(_WORD, max((len(word) for name in names for word in _ASCII.findall(name)), default=0))
 
 
 def _shown(cells: Iterable[Cell]) -> list[str]:
@@ -268,7 +276,8 @@ def _facts(summary: Summary, words: Words) -> Iterator[tuple[str, str]]:
             for n, j in summary.judges.items()
             if j.failed or j.skipped
         ]
-        yield words("total"), f"{total}{'   ' + words('comma').join(graded) if graded else ''}"
+        name = words("total", n=summary.total.n)
+        yield name, f"{total}{'   ' + words('comma').join(graded) if graded else ''}"
     if not summary.rows:
         yield from _conversing(summary, words)
     yield words("bot_failures"), counts(summary.bot_failures, "failure", words) or words("none")

@@ -9,10 +9,10 @@ from simulator.reports.fix_words import (
     FIXES,
     cause_text,
     counts_text,
-    fixes_words,
     gain_text,
     how_text,
     lead_text,
+    none_text,
     told,
     where_text,
 )
@@ -65,7 +65,7 @@ def all_items(found: Improvements, words: Words, top: int) -> Iterator[Item]:
         yield Item("")
         yield from _fix(fix, words)
     if not found.fixes:
-        yield Item(fixes_words(words)("none_of_the_bot" if found.customer else "none"), indent=0)
+        yield Item(none_text(found, words), indent=0)
     if (left := len(found.fixes) - top) > 0:
         yield Item("")
         yield Item(FIXES(language, "more", n=f"{left:,}"), indent=0, soft=True)

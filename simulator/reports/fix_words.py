@@ -21,6 +21,12 @@ def fixes_words(words: Words) -> Say:
     return saying(FIXES, "fixes", words.language, rows=words.rows)
 
 
+def none_text(found: Improvements, words: Words) -> str:
+    """That there is nothing to mend, or why nothing can be told."""
+    key = "none_unsearched" if found.unsearched else "none_of_the_bot" if found.customer else "none"
+    return fixes_words(words)(key)
+
+
 def gain_text(fix: Fix, language: Language) -> str:
     """'+4.2 点': what the run's score of a hundred would gain."""
     return FIXES(language, "gain", gain=f"{100 * fix.gain:.1f}")

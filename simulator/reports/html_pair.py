@@ -11,7 +11,7 @@ from simulator.changes.compared import Changes, changes
 from simulator.changes.pairs import Pairs, Side
 from simulator.reports import table
 from simulator.reports.change_words import Said, Telling
-from simulator.reports.html_talks import PAGE, why
+from simulator.reports.html_talks import page_words, why
 from simulator.reports.notes import points
 from simulator.reports.words import Words, plain
 from simulator.types import Conversation, Results, Turn
@@ -98,7 +98,7 @@ def comparison(
 ) -> Comparison:
     """The run `after` held against `before`; `anchors` lead to its conversations by id."""
     told = known or compared(before, after)
-    telling = Telling(told, words)
+    telling, say = Telling(told, words), page_words(words)
     pairs = Pairs(Side(*before[:2]), Side(*after[:2]))
     sides = _Sides(before, after, words)
     found = [sides.pair(pairs.earlier[k], pairs.later[k], anchors[pairs.later[k].id]) for k in pairs.both]
@@ -107,7 +107,7 @@ def comparison(
         runs=(before.results.run.id, after.results.run.id),
         scores=(points(before.summary.score), points(after.summary.score)),
         reds=(_reds(before.summary), _reds(after.summary)),
-        headline=telling.headline() if pairs.both else Said(PAGE(words.language, "compare_none")),
+        headline=telling.headline() if pairs.both else Said(say("compare_none")),
         below=list(telling.below()) if pairs.both else [],
         judges=_judges(telling) if pairs.both else Figures([], [], []),
         parts=_parts(telling),
@@ -115,10 +115,7 @@ def comparison(
         fine=[telling.method(), *telling.colours()],
         beside=telling.beside(),
         beside_title=telling.say("beside_title"),
-        counts=[
-            (change, PAGE(words.language, change), sum(p.change == change for p in found))
-            for change in _ORDER
-        ],
+        counts=[(change, say(change), sum(p.change == change for p in found)) for change in _ORDER],
         pairs=changed[:SHOWN_PAIRS],
         more=max(0, len(changed) - SHOWN_PAIRS),
         unchanged=[pair for pair in found if not _changed(pair)],
@@ -169,10 +166,10 @@ class _Sides:
         change: Change = _change(bool(reds[0]), bool(reds[1]))
         return Pair(
             question=later.case.question,
-            persona=self._words.name("persona", later.persona),
+            persona=later.case.id if self._words.rows else self._words.name("persona", later.persona),
             anchor=anchor,
             change=change,
-            label=PAGE(self._words.language, change),
+            label=page_words(self._words)(change),
             scores=(points(scores[0]), points(scores[1])),
             reds=(reds[0], reds[1]),
             difference=_signed(scores),
@@ -229,7 +226,7 @@ def _short(text: str) -> str:
 
 def _notes(pairs: Pairs, telling: Telling) -> list[Said]:
     """What was paired, and what makes the two hard to compare."""
-    language = telling.words.language
+    say = page_words(telling.words)
     if not pairs.both:
-        return [Said(PAGE(language, "compare_nothing"))]
-    return [Said(PAGE(language, "compare_paired", n=f"{len(pairs.both):,}")), *telling.cautions()]
+        return [Said(say("compare_nothing"))]
+    return [Said(say("compare_paired", n=f"{len(pairs.both):,}")), *telling.cautions()]

@@ -7,10 +7,10 @@ from simulator.reports.fix_words import (
     FIXES,
     cause_text,
     counts_text,
-    fixes_words,
     gain_text,
     how_text,
     lead_text,
+    none_text,
     told,
     where_text,
 )
@@ -38,7 +38,7 @@ def fixes_markdown(found: Improvements, run: str, words: Words, top: int | None 
     parts += [escaped(lead_text(found))] if lead_text(found) else []
     shown = found.fixes[:top]
     parts += [_whole(fix, words) for fix in shown]
-    parts += [] if shown else [escaped(fixes_words(words)("none_of_the_bot" if found.customer else "none"))]
+    parts += [] if shown else [escaped(none_text(found, words))]
     if left := len(found.fixes) - len(shown):
         parts.append(escaped(FIXES(language, "more", n=f"{left:,}")))
     if found.customer:

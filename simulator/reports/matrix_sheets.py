@@ -116,7 +116,7 @@ def _row(told: Told, data: DataFigures, cell: CellFigures) -> Row:
     cells = {name: text_cell(text) for name, text in names.items() if text}
     state = told.say(f"state_{cell.state}")
     cells["state"] = text_cell(state, _STATES.get(cell.state, ""), cell.error)  # type: ignore[arg-type]
-    verdict = ": ".join(filter(None, (told.verdict(cell, data.primary), cell.error)))
+    verdict = ": ".join(filter(None, (told.verdict(cell), cell.error)))
     cells["against"] = text_cell(verdict, "good" if data.best == cell.cell.key else "")
     if gate := told.gate(cell):
         cells["gate"] = text_cell(gate, "" if cell.passed else "warn")

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from simulator.changes.differences import FEWEST_CASES
-from simulator.matrix.against import Against
 from simulator.matrix.figures import CellFigures, Compared, DataFigures, JudgeFigures, is_best
 from simulator.prompts import Texts
 from simulator.reports.change_words import signed
@@ -74,13 +73,13 @@ class Told:
         )
 
     def line(self, data: DataFigures) -> str:
-        """Which cell is best by the judge that decides, or that nobody can tell."""
-        leading = next((cell for cell in data.cells if _leads(cell, data.primary)), None)
-        if leading is None:
+        """Which cell is best by what decides, or that nobody can tell."""
+        leading = next((cell for cell in data.cells if _leads(cell)), None)
+        if leading is None or leading.against is None:
             return self.say("line_none")
-        judge = leading.judges[data.primary]
-        against = judge.against or Against(verdict="alone")
-        told = {"cell": self.name(leading), "judge": self.judge(data.primary), "mean": figure(judge.mean)}
+        against, mean = leading.against, deciding(leading, data)
+        named = self.say("f1") if data.by_f1 else self.judge(data.primary)
+        told = {"cell": self.name(leading), "judge": named, "mean": figure(mean)}
         if against.verdict == "highest":
             told["open"] = str(against.open)
         if against.verdict == "not_enough":
@@ -104,7 +103,7 @@ class Told:
     def _more(self, data: DataFigures) -> Iterator[tuple[str, list[Cell]]]:
         cells = data.cells
         if data.by_f1:
-            yield "f1", [_labels(cell, "f1") for cell in cells]
+            yield "f1", [_labels(cell, "f1", best=data.best) for cell in cells]
             yield "accuracy", [_labels(cell, "accuracy") for cell in cells]
         yield "not_extracted", [_some(cell.not_extracted) for cell in cells]
         yield "silent", [_some(cell.silent) for cell in cells]
@@ -112,7 +111,7 @@ class Told:
         yield "cost", [self._money(cell.graded_usd, told=bool(cell.run)) for cell in cells]
         yield "seconds", [_seconds(cell.answer_seconds) for cell in cells]
         yield "gate", [Cell(text=self.gate(cell)) for cell in cells]
-        yield "against", [Cell(text=self.verdict(cell, data.primary)) for cell in cells]
+        yield "against", [Cell(text=self.verdict(cell)) for cell in cells]
 
     def judged(self, cell: CellFigures, name: str) -> Cell:
         """A mean with its error, how many rows it rests on, and a star where it is best beyond chance."""
@@ -123,17 +122,15 @@ class Told:
         rests = self.say("of", n=judge.n, planned=judge.planned)
         return Cell(text=f"{star}{mean_text(judge)}", number=judge.mean, note=rests)
 
-    def verdict(self, cell: CellFigures, judge: str) -> str:
-        """How the cell stands to the highest one by this judge, or that it is not finished."""
+    def verdict(self, cell: CellFigures) -> str:
+        """How the cell stands to the highest one by what decides, or that it is not finished."""
         if cell.state == "failed":
             return self.say("failed")
-        graded = cell.judges.get(judge)
         if cell.state != "finished":
-            return self.say(cell.state, **({"n": graded.n if graded else 0} if cell.state == "begun" else {}))
-        if graded is None or graded.against is None:
-            return NOTHING
-        against = graded.against
-        if against.verdict == "alone":
+            graded = max((judge.n for judge in cell.judges.values()), default=0)
+            return self.say(cell.state, **({"n": graded} if cell.state == "begun" else {}))
+        against = cell.against
+        if against is None or against.verdict == "alone":
             return NOTHING
         if against.verdict in {"worse", "no_difference"}:
             return self.say(against.verdict, by=signed(against.difference))
@@ -150,7 +147,8 @@ class Told:
         """How to read the tables."""
         cells = self.found.cells
         yield self.say("note_scale")
-        if any(sum(c.state == "finished" for c in data.cells) > 1 for data in self.found.data):
+        paired = [data for data in self.found.data if sum(c.state == "finished" for c in data.cells) > 1]
+        if not all(data.by_f1 for data in paired):
             yield self.say("note_paired")
         held = {
             "note_f1": any(data.by_f1 for data in self.found.data),
@@ -188,21 +186,26 @@ def mean_text(judge: JudgeFigures) -> str:
     return figure(judge.mean) if judge.stderr is None else f"{figure(judge.mean)} ± {figure(judge.stderr)}"
 
 
-def _leads(cell: CellFigures, judge: str) -> bool:
+def deciding(cell: CellFigures, data: DataFigures) -> float | None:
+    """The figure (0..1) by which the cells of a data set are held against each other."""
+    if data.by_f1:
+        return cell.labels.f1 if cell.labels else None
+    found = cell.judges.get(data.primary)
+    return found.mean if found else None
+
+
+def _leads(cell: CellFigures) -> bool:
     """Whether this is the cell against which the others are held."""
-    found = cell.judges.get(judge)
-    if found is None or found.against is None:
-        return False
-    return found.against.to in {"", cell.cell.key}
+    return cell.against is not None and cell.against.to in {"", cell.cell.key}
 
 
-def _labels(cell: CellFigures, key: str) -> Cell:
+def _labels(cell: CellFigures, key: str, best: str = "") -> Cell:
     """With two decimals: models of labels often lie close together."""
     if cell.labels is None:
         return Cell(text=NOTHING)
     value, stderr = getattr(cell.labels, key), getattr(cell.labels, f"{key}_stderr")
     shown = " ± ".join(f"{100 * each:.2f}" for each in (value, stderr) if each is not None)
-    return Cell(text=shown, number=value)
+    return Cell(text=f"★ {shown}" if best == cell.cell.key else shown, number=value)
 
 
 def _some(n: int) -> Cell:

@@ -6,7 +6,7 @@ from pathlib import Path
 from string import Template
 from typing import Protocol
 
-from simulator.prompts import Texts
+from simulator.prompts import Texts, one
 from simulator.types import Language
 
 FILE = Path(__file__).with_name("rows.toml")
@@ -34,4 +34,6 @@ def saying(texts: Texts, table: str, language: Language, *, rows: bool) -> Say:
 
 def _said(texts: Texts, table: str, language: Language, key: str, /, **values: str) -> str:
     own = instead(table, language).get(key)
-    return texts(language, key, **values) if own is None else Template(own).substitute(values)
+    if own is None:
+        return texts(language, key, **values)
+    return Template(one(own, values) if language == "en" else own).substitute(values)

@@ -4,7 +4,7 @@ import weakref
 from collections.abc import Callable
 
 from simulator.harness import section as harness
-from simulator.reports import choices, classes, contest, outputs, skipped
+from simulator.reports import bot_usage, choices, classes, contest, outputs, skipped
 from simulator.reports.section import Section
 from simulator.types import Language, Results
 
@@ -16,6 +16,7 @@ SOURCES: tuple[Callable[[Results, Language], Section | None], ...] = (
     classes.section,
     choices.section,
     harness.section,
+    bot_usage.section,
 )
 
 

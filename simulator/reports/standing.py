@@ -1,8 +1,8 @@
 """How far each judge can be trusted: its agreement with people, what moves it, whether it has drifted.
 
 A mean alone does not say whether people would agree with it, so its standing stands beside it. Judges
-that only compare with a reference by rule (ROUGE, exact match and so on) are left out until someone has
-calibrated them: they claim nothing but the overlap that they measure, and "not calibrated" would be noise.
+that only compare by rule (labels, choices, exact match, ROUGE and so on) are left out until someone has
+calibrated them: they claim nothing but what they count, and "not calibrated" would be noise.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,6 +19,7 @@ from simulator.calibration.biases import bias_for
 from simulator.calibration.drift import Drift
 from simulator.calibration.grading import JudgeName
 from simulator.calibration.stored import Calibration, calibration_for, short
+from simulator.datasets.names import our_name
 from simulator.examination.telling import consistency_line
 from simulator.masking import masks_of
 from simulator.merging.telling import merged_note
@@ -28,11 +29,13 @@ from simulator.redaction.patterns import mask
 from simulator.reports.change_words import replay_note
 from simulator.reports.notes import Note
 from simulator.reports.words import Words, words_of
-from simulator.types import Language, Results, Value
+from simulator.types import PASSED, Language, Results, Value
 
 TEXTS = Texts(Path(__file__).with_name("standing.toml"))
-# These measure overlap with a reference by rule, and claim no more.
-BY_RULE = frozenset(("exact_match", "contains", "token_f1", "rouge_l", "meteor", "chrf"))
+# These compare with the row by rule, and claim no more.
+BY_RULE = frozenset((
+    "exact_match", "contains", "token_f1", "rouge_l", "meteor", "chrf", "label", "choice", PASSED,
+))  # fmt: skip
 # From where on agreement is called so: AUROC after Hosmer and Lemeshow (.7 acceptable, .8 excellent),
 # and rank correlation; below the last of them, or where chance is not ruled out, it is doubtful.
 _LEVELS: Mapping[str, tuple[tuple[float, "Level"], ...]] = {
@@ -78,7 +81,7 @@ def standings(
     found = {
         name: _standing(name, judge.rubrics, drifts, words, folder) for name, judge in summary.judges.items()
     }
-    shown = {n: s for n, s in found.items() if s.calibration or s.warnings or n not in BY_RULE}
+    shown = {n: s for n, s in found.items() if s.calibration or s.warnings or not by_rule(n)}
     notes = [note for drift in drifts for note in _drift_notes(drift, words)]
     notes += family_notes(results.run.settings, results.run.models, language)
     if replay := replay_note(results.run, language):
@@ -90,6 +93,12 @@ def standings(
     if told := consistency_line(results, language):
         notes.append(Note(text=told, alarm=True))
     return Standings(judges=shown, notes=tuple(notes))
+
+
+def by_rule(name: str) -> bool:
+    """Whether a judge compares by rule: nothing of it can be calibrated. `path.em` is one for an output."""
+    judge = name.partition("@")[0]
+    return our_name(judge) in BY_RULE or our_name(judge.rpartition(".")[2]) in BY_RULE
 
 
 def blocks(known: Standings, words: Words) -> list[Block]:

@@ -8,6 +8,8 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
+from simulator.datasets.names import our_name
+from simulator.prompts import one
 from simulator.reports.row_words import instead
 from simulator.types import Language
 
@@ -49,7 +51,8 @@ class Words:
     def __call__(self, key: str, /, **values: object) -> str:
         """The text of a key, with its variables filled; an unknown key is a bug and raises."""
         shown = {name: f"{v:,}" if isinstance(v, int) else str(v) for name, v in values.items()}
-        return Template(self._texts[key]).substitute(shown)
+        text = self._texts[key]
+        return Template(one(text, shown) if self.language == "en" else text).substitute(shown)
 
     def name(self, group: str, name: str) -> str:
         """The title of an id in a group (persona, judge, ended, failure, rule, role, mark)."""
@@ -59,7 +62,7 @@ class Words:
         output, dot, judge = name.rpartition(".")
         if dot and output and group == "judge":  # of one output of an answer
             return f"{plain(output)}: {self.name(group, judge)}"
-        known = f"{group}.{name}"
+        known = f"{group}.{our_name(name) if group == 'judge' else name}"
         return plain(self._names.get(known) or self._texts.get(known) or name)
 
 

@@ -21,7 +21,7 @@ def environment() -> dict[str, str]:
     """That of this process, without keys."""
     clean = {k: v for k, v in os.environ.items() if not k.startswith(_NOT_PASSED_ON)}
     # Threads of a linear algebra library would not survive a fork.
-    return clean | COMPILED | {"OPENBLAS_NUM_THREADS": "1"}
+    return clean | {"OPENBLAS_NUM_THREADS": "1"}
 
 
 class Starter(Protocol):
@@ -39,10 +39,11 @@ class Starter(Protocol):
 
 
 class Cold:
-    """`python run.py ...`, one interpreter for each."""
+    """`python run.py ...`, one interpreter for each; to compile all libraries pays from a dozen starts on."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, compiled: bool = True) -> None:
         self._process: subprocess.Popen[bytes] | None = None
+        self._compiled = COMPILED if compiled else {}
 
     def start(
         self, folder: Path, arguments: Sequence[str], given: Mapping[str, str], armed: Mapping[str, Any]
@@ -53,7 +54,7 @@ class Cold:
             self._process = subprocess.Popen(
                 [sys.executable, *before, str(ROOT / "run.py"), *arguments],
                 cwd=folder,
-                env=environment() | dict(given),
+                env=environment() | self._compiled | dict(given),
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,

@@ -37,7 +37,8 @@ class Token(NamedTuple):
 @cache
 def key_pair() -> tuple[str, str]:
     """A private and a public key in PEM, made once a process."""
-    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    # Every push reads it anew, and to examine one of the usual length takes 25 ms.
+    key = rsa.generate_private_key(public_exponent=65537, key_size=1024)  # noqa: S505 - it guards nothing
     private = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )

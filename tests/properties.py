@@ -1,0 +1,22 @@
+"""How many examples a property is tried with: some in every run, many when somebody asks for it.
+
+Twenty times as many with `HYPOTHESIS_PROFILE=thorough make test`, or `--hypothesis-profile thorough`.
+"""
+
+import os
+
+from hypothesis import settings
+
+USUAL, THOROUGH = 50, 20
+
+
+def load_profile() -> None:
+    """The profile that is asked for. None has a deadline: that would be the machine's, not the program's."""
+    for name, times in (("usual", 1), ("thorough", THOROUGH)):
+        settings.register_profile(name, parent=settings.default, max_examples=USUAL * times, deadline=None)
+    settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
+
+
+def examples(usual: int) -> int:
+    """So many in a usual run: for a property whose examples are dear, or whose faults are rare."""
+    return usual * (THOROUGH if settings.get_current_profile_name() == "thorough" else 1)

@@ -1,0 +1,110 @@
+"""What the bot's own model takes: told by its endpoint, apart from what this program's models take."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.analysis.bot_usage import bot_usage
+from simulator.commands.app import main
+from simulator.reading import LARGE, Talks
+from simulator.reports import bot_usage as told
+from simulator.store import RunFile, find_run, read_run
+from simulator.types import Answer, Results, Step, Turn, Usage, Utterance
+from tests.paired import a_result, grades_of
+from tests.servers.faults import Reply
+from tests.servers.openai import serve
+
+ROWS = [{"id": str(n), "question": f"{n}は?", "reference": "42"} for n in range(3)]
+
+
+def answered(*usages: Usage | None, adapter: str = "openai_chat", steps: tuple[Step, ...] = ()) -> Results:
+    """A run of one conversation whose answers tell these tokens."""
+    results = a_result(grades_of([1.0]), adapter=adapter)
+    turns = tuple(
+        Turn(index=at, user="?", answer=Answer(text="!", usage=usage, steps=steps))
+        for at, usage in enumerate(usages, 1)
+    )
+    talks = tuple(talk.model_copy(update={"turns": turns}) for talk in results.conversations)
+    return results.model_copy(update={"conversations": talks})
+
+
+def evaluated(capsys: pytest.CaptureFixture[str], *more: str) -> tuple[str, str]:
+    """What `evaluate` says of a bot behind a chat endpoint."""
+    Path("rows.jsonl").write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
+    usage = {"prompt_tokens": 1000, "completion_tokens": 20}
+    with serve(lambda _: Reply("42", usage=usage)) as server:
+        bot = ("--adapter", "openai_chat", "--set", "model=gpt-4.1-mini", "--set", f"url={server.url}")
+        assert main(["evaluate", "rows.jsonl", "--judges", "em", *bot, *more]) == 0
+    return capsys.readouterr()
+
+
+def test_a_report_tells_what_the_bot_took(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Answers, tokens and dollars, on the console, on the page and in the JSON; calls for grading apart."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789abcdef")
+    foreseen, _ = evaluated(capsys, "--dry-run")
+    shown, _ = evaluated(capsys)
+    as_json: dict[str, Any] = json.loads(evaluated(capsys, "--json")[0])
+    page = find_run("latest", Path("runs")).with_name("report.html").read_text(encoding="utf-8")
+
+    assert foreseen.splitlines() == [
+        "The bot is asked for 3 answers; what its own model takes is no part of this forecast.",
+        "No model takes part beside the bot. Nothing was started.",
+    ]
+    assert "採点はモデルを呼び出していません" in shown
+    assert "回答 3 件、入力 3,000 / 出力 60 トークン、0.0013 USD" in shown
+    assert "ボット自身のモデル" in page
+    assert as_json["bot"] == {"calls": 3, "tokens": {"in": 3000, "out": 60}, "cost_usd": 0.001296}
+    assert as_json["calls"] == {}
+
+
+def test_what_nobody_told_is_not_made_up() -> None:
+    """No tokens, no part of the report; an unknown or unnamed model has no price; the demo's are ours."""
+    used = Usage(model="nobody-knows-it", tokens_in=5, tokens_out=1)
+    unnamed = answered(used, Usage(tokens_in=1), None)
+    shown = told.section(unnamed, "en")
+
+    assert told.section(answered(None), "en") is None
+    assert bot_usage(answered(used, adapter="demo")) == {}
+    assert {model: spent.cost_usd for model, spent in bot_usage(unnamed).items()} == {
+        "nobody-knows-it": None,
+        "": None,
+    }
+    assert shown is not None
+    assert shown.line == "Answers: 2, tokens in: 6, out: 1, price unknown"
+
+
+def test_a_chain_tells_the_calls_of_its_links() -> None:
+    """Each link is a call of its own."""
+    links = tuple(Step(link=name, text="", usage=Usage(model=name, tokens_in=2)) for name in "ab")
+    used = bot_usage(answered(Usage(model="b", tokens_in=2), steps=links))
+
+    assert {model: (spent.calls, spent.tokens_in) for model, spent in used.items()} == {
+        "a": (1, 2),
+        "b": (1, 2),
+    }
+
+
+def test_a_large_data_set_is_not_held_for_it(tmp_path: Path) -> None:
+    """Its answers are read for their tokens alone, links of a chain included."""
+    usage = Usage(model="m", tokens_in=3, tokens_out=1)
+    base = a_result(grades_of([1.0] * (LARGE + 1)), adapter="openai_chat", protocol="single_turn")
+    unplayed = {"turns": (), "ended": None}
+    plan = [talk.model_copy(update=unplayed) for talk in base.conversations]
+    file = RunFile.create(tmp_path / "run", base.run, plan, [])
+    first, second = plan[:2]
+    for talk, answer in (
+        (first, Answer(text='"usage"', usage=usage)),
+        (second, Answer(text="!", steps=(Step(link="a", text="", usage=usage),) * 2)),
+    ):
+        file.said(talk.id, 1, Utterance(text="?"))
+        file.answered(talk.id, 1, answer)
+    file.close()
+    results = read_run(file.path)
+    found = bot_usage(results)
+
+    assert isinstance(results.conversations, Talks)
+    assert (found["m"].calls, found["m"].tokens_in, found["m"].tokens_out) == (3, 9, 3)
