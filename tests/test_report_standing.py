@@ -310,9 +310,7 @@ def test_both_languages_say_the_same() -> None:
         )
 
 
-@pytest.mark.parametrize(
-    "name", ["label", "choice", "exact_match", "em", "contains", "passed", "n.rougeL"]
-)
+@pytest.mark.parametrize("name", ["label", "choice", "exact_match", "em", "contains", "passed", "n.rougeL"])
 def test_a_rule_has_nothing_to_calibrate(name: str) -> None:
     """What compares by rule is not listed among those that nobody has compared with people."""
     assert by_rule(name)

@@ -27,5 +27,5 @@ def _read(offline: bool) -> None:
         import_module("openai")
     import_module("simulator.commands.publish")
     import_module("simulator.reports.html")
-    import_module("simulator.reports.html_page").page()
+    import_module("simulator.reports.html_page").prepare()
     import_module("simulator.reports.console")

@@ -25,6 +25,14 @@ def page() -> Template:
     return template("report.html.j2")
 
 
+def prepare() -> None:
+    """Compiles the template and its parts, so that rendering need not."""
+    environment = page().environment
+    for name in environment.list_templates(filter_func=lambda name: name.startswith("report")):
+        if name.endswith(".j2"):
+            environment.get_template(name)
+
+
 @lru_cache(maxsize=2)
 def template(name: str) -> Template:
     """A template of this folder, ready to render."""
