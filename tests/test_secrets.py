@@ -117,27 +117,28 @@ def refused(_: Any) -> Reply:
     return Reply(status=401, body=json.dumps(told).encode())
 
 
-def elsewhere(_: Any) -> Reply:
+def elsewhere(url: str) -> Callable[[Any], Reply]:
     """To another host, key and all."""
-    return Reply(status=302, headers={"Location": f"http://127.0.0.1:9/?api_key={KEY}"}, body=b"")
+    return lambda _: Reply(status=302, headers={"Location": f"{url}/lost?api_key={KEY}"}, body=b"")
 
 
-@pytest.mark.parametrize("answer", [refused, elsewhere, None])
+@pytest.mark.parametrize("answer", ["refused", "elsewhere", "nobody"])
 def test_endpoints_that_fail_tell_no_secret(
-    answer: Callable[[Any], Reply] | None,
+    answer: str,
     planted: Path,
     capfd: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A refused key that is echoed, a redirect, and nobody there: in the run, its reports and the doctor."""
-    with serve(answer or play) as server:
-        address = server.url if answer else "http://127.0.0.1:9/v1"
+    with serve(play) as other, serve(refused if answer == "refused" else elsewhere(other.url)) as server:
+        address = "http://127.0.0.1:9/v1" if answer == "nobody" else server.url
         monkeypatch.setenv("REHEARSAL_JUDGE_URL", f"{address}?api_key={QUERY}")
         # Where nobody is, a run would try for a while.
-        for word in ("simulate", "doctor") if answer else ("doctor",):
+        for word in ("doctor",) if answer == "nobody" else ("simulate", "doctor"):
             _, out, err = run(capfd, word, "--cases", "cases.csv", "--adapter", "recorded", "--to", "json")
             assert "Traceback" not in err
             assert leaks(planted, out, err) == []
+    assert (len(other.requests) > 0) is (answer == "elsewhere")
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # the transport's own
