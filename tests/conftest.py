@@ -52,7 +52,7 @@ def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     if _LEFT_EMPTY:
         folder = _LEFT_EMPTY.pop()
     else:
-        folder = tmp_path_factory.getbasetemp() / f"test{next(_NUMBERS)}"
+        folder = tmp_path_factory.getbasetemp() / f"test-{next(_NUMBERS)}"
         folder.mkdir(0o700)
     failed = request.session.testsfailed
     yield folder

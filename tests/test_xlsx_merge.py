@@ -284,6 +284,7 @@ WORDS = st.text(
 ) | st.sampled_from(["採点が誤り", "2026-11-25", "_x0041_", "<r>x</r>", " 前後 ", "=1+1", "007", "1.50"])
 
 
+@pytest.mark.timeout(300)  # with many examples
 @given(seed=st.integers(0, 10**6), words=st.lists(WORDS, min_size=1, max_size=12))
 @settings(
     max_examples=examples(4),

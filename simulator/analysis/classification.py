@@ -258,7 +258,7 @@ def baselines(support: Counts, labels: Sequence[str], positive: int | None) -> I
     n, classes = int(support.sum()), len(labels)
     if not n:
         return
-    frequent = int(support.argmax())
+    frequent = int(np.argmax(support))
     for at in (positive, 1 - positive) if positive is not None and classes == 2 else (frequent,):
         name = "majority" if positive is None else "all_positive" if at == positive else "all_negative"
         yield _guesser(name, np.eye(classes)[at], support, positive, labels[at])
@@ -297,7 +297,7 @@ def _clusters(flat: Counts, table: Sequence[Graded], cells: int) -> Clusters | N
     if max(sizes.values(), default=1) == 1:
         return None
     _, owner = np.unique([row.case or f"\0{at}" for at, row in enumerate(table)], return_inverse=True)
-    added = np.zeros((int(owner.max()) + 1, cells), dtype=np.int64)
+    added = np.zeros((int(np.max(owner)) + 1, cells), dtype=np.int64)
     np.add.at(added, (owner, flat), 1)
     kinds, number = np.unique(added, axis=0, return_counts=True)
     return Clusters(kinds, number.astype(np.int64))
