@@ -5,6 +5,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,7 @@ def _read_env_file() -> None:
             os.environ.setdefault(name, value)
 
 
+@cache
 def _command() -> Any:
     app = typer.Typer(
         help=_ABOUT, epilog=_EPILOGUE, add_completion=False, rich_markup_mode=None,
