@@ -242,11 +242,13 @@ class Model:
         async with self._place(body) as place:
             try:
                 response = await self._response(path, body)
+                if (data := _json(response)) is None:  # something on the way answered instead: once more
+                    response = await self._response(path, body)
+                    data = _json(response)
             except APIError as error:
                 self._refused(place, error)
                 raise
             self._limiter.succeeded()
-            data = _json(response)
             self._told(place, response)
             if place.ticket is not None:
                 usage = _usage(data, self.endpoint.model)

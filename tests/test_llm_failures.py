@@ -181,16 +181,32 @@ async def test_a_refusal_is_told_as_one() -> None:
     assert (met.value.failure.kind, server.counts["chat"], ledger.roles["judge"].calls) == ("refused", 1, 1)
 
 
+NO_JSON = (
+    Reply(body=b"<html>login</html>", headers={"content-type": "text/html"}),
+    Reply(body=b"not JSON", headers=JSON),
+    Reply(body=b'{"cut', headers=JSON),
+    Reply(body=b"\xff\xfe\x00", headers=JSON),
+    Reply(body=b"", headers=JSON),
+    Reply(body=b"[" * 100_000, headers=JSON),
+    Reply(body=b"null"),
+)
+
+
+@pytest.mark.parametrize("reply", NO_JSON)
+async def test_an_answer_that_is_no_json_is_asked_for_once_more(reply: Reply) -> None:
+    """A proxy may have answered: the second answer counts, and a second one like the first is malformed."""
+    async with OpenAIServer(script([reply, GOOD])) as server, connected() as made:
+        assert await verdict(model_at(server, made)) == json.loads(GOOD)
+    async with OpenAIServer(lambda _: reply) as server, connected() as made:
+        with pytest.raises(ModelFailure, match="the reply is not a chat completion") as met:
+            await model_at(server, made).say(ASKED)
+
+    assert (met.value.failure.kind, server.counts["chat"]) == ("malformed", 2)
+
+
 @pytest.mark.parametrize(
     "reply",
     [
-        Reply(body=b"<html>login</html>", headers={"content-type": "text/html"}),
-        Reply(body=b"not JSON", headers=JSON),
-        Reply(body=b'{"cut', headers=JSON),
-        Reply(body=b"\xff\xfe\x00", headers=JSON),
-        Reply(body=b"", headers=JSON),
-        Reply(body=b"[" * 100_000, headers=JSON),
-        Reply(body=b"null"),
         Reply(body=b"[]"),
         Reply(body=b'"ok"'),
         Reply(body=b"{}"),
@@ -202,7 +218,7 @@ async def test_a_refusal_is_told_as_one() -> None:
     ],
 )
 async def test_an_answer_that_is_no_completion_is_malformed(reply: Reply) -> None:
-    """HTML with status 200, half a body or another shape: a typed failure, charged once, kept nowhere."""
+    """JSON of another shape: a typed failure, charged once, kept nowhere."""
     ledger = Ledger({})
     async with OpenAIServer(lambda _: reply) as server, connected(cache=ResponseCache("on")) as made:
         for _ in range(2):
