@@ -5,6 +5,7 @@ import random
 import sqlite3
 import tomllib
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -226,7 +227,7 @@ def test_a_sample_is_that_of_the_standard_library(evaluate: Evaluate) -> None:
 
 def cut_off(run: Path, *kept: Conversation) -> None:
     """Makes a finished run one that was interrupted after these conversations."""
-    with sqlite3.connect(run) as file:
+    with closing(sqlite3.connect(run)) as file, file:
         ids = [talk.id for talk in kept]
         marks = ",".join("?" * len(ids))
         for table in ("turns", "scores"):

@@ -58,7 +58,7 @@ REFUSED = {
     '{"": ["em"]}': "line 1: '' is no name for an output.",
     "{}": "line 1: it names no output;",
     '["em"]': "line 1: not an object;",
-    '{"a": ["em",\n]}': "line 2: not valid JSON",
+    '{"a": ["em"\n "b"]}': "line 2: not valid JSON",
     "[" * 100_000: "line 1: not valid JSON (nested too deeply",
 }
 REFUSED_TOML = {

@@ -77,8 +77,11 @@ print(tracemalloc.get_traced_memory()[0] / len(kept))
 
 
 def test_a_small_value_is_small() -> None:
-    """The interpreter shares the names of the fields, in bytes each, though others were made before."""
+    """The interpreter shares the names of the fields, in bytes each, though others were made before.
+
+    From 3.13 on it gives each value room for thirty of them.
+    """
     world = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
     done = subprocess.run([sys.executable, "-c", SIZE], env=world, capture_output=True, text=True, check=True)
 
-    assert float(done.stdout) < 200
+    assert float(done.stdout) < (200 if sys.version_info < (3, 13) else 450)

@@ -1,6 +1,7 @@
 """Large single-turn data sets, whose rows are read again instead of being held: the figures are the same."""
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +130,7 @@ def test_a_large_run_is_resumed(run: Path, monkeypatch: pytest.MonkeyPatch) -> N
     """Rows that were cut off are asked again, looked up in the run file; the others are not."""
     import sqlite3
 
-    with sqlite3.connect(run) as file:
+    with closing(sqlite3.connect(run)) as file, file:
         file.execute("DELETE FROM turns WHERE conversation LIKE 'scripted/r1_#1'")
         file.execute("DELETE FROM scores WHERE conversation LIKE 'scripted/r1_#1'")
         file.execute("UPDATE conversations SET ended = NULL WHERE id LIKE 'scripted/r1_#1'")

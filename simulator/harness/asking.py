@@ -210,10 +210,12 @@ class Asking:
         return Likelihoods(teller(await self.session.bot(()), settings.adapter), settings)
 
     async def _pairs(self, pairs: list[tuple[str, str]]) -> list[tuple[float, bool]]:
-        return await (await self._likelihoods()).pairs(pairs)
+        with contextlib.closing(await self._likelihoods()) as told:
+            return await told.pairs(pairs)
 
     async def _texts(self, texts: list[str]) -> list[float]:
-        return await (await self._likelihoods()).texts(texts)
+        with contextlib.closing(await self._likelihoods()) as told:
+            return await told.texts(texts)
 
     def _write(self, told: Iterator[tuple[Any, str, dict[str, float]]]) -> None:
         """Each document as one turn: what stood before, and the likeliest of what might follow."""

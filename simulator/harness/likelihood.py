@@ -52,6 +52,10 @@ class Likelihoods:
         self._asked: dict[str, asyncio.Task[Tokens]] = {}
         self._tasks: asyncio.TaskGroup
 
+    def close(self) -> None:
+        """Closes what it keeps its findings in."""
+        self._cache.close()
+
     async def pairs(self, pairs: Sequence[tuple[str, str]]) -> list[tuple[float, bool]]:
         """The log-likelihood of each continuation of a context, and whether it is the greedy one."""
         return await self._all([self._pair(*pair) for pair in pairs])
