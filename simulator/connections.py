@@ -70,6 +70,11 @@ class Connections:
         where = (endpoint.url, endpoint.key.get_secret_value())
         return self._limiters.setdefault(where, Limiter(self.calls))
 
+    def dialogue(self, *, goes_on: bool) -> None:
+        """Whether conversations are still held; when they are over, grades have all places."""
+        for limiter in self._limiters.values():
+            limiter.dialogue(goes_on=goes_on)
+
     def rates(self, endpoint: Endpoint) -> Rates:
         """The requests and tokens a minute of this model; what is given counts all models at the address."""
         url, key = endpoint.url, endpoint.key.get_secret_value()

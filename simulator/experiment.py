@@ -211,8 +211,11 @@ class Sitting:
         async with asyncio.TaskGroup() as tasks:
             waiting = self._one_by_one(tasks)
             at_once = self.stage.settings.customers or self.stage.settings.concurrency
-            for _ in range(min(at_once, len(self._plan))):
-                tasks.create_task(self._play_all(waiting, tasks))
+            places = range(min(at_once, len(self._plan)))
+            held = [tasks.create_task(self._play_all(waiting, tasks)) for _ in places]
+            self.stage.connections.dialogue(goes_on=True)
+            await asyncio.gather(*held)
+            self.stage.connections.dialogue(goes_on=False)
 
     def _one_by_one(self, tasks: asyncio.TaskGroup) -> Iterator[Conversation]:
         """All conversations, each caught up with as its turn comes."""

@@ -66,6 +66,7 @@ class Limiter:
         self.ceiling = calls
         self.allowed = float(calls)
         self.active = 0
+        self._dialogue_goes_on = True
         self._halved_at = 0.0
         self._order = itertools.count()
         self._lines: dict[tuple[int, int, bool], Line] = {}
@@ -151,7 +152,7 @@ class Limiter:
             return not others or line.active < max(1, allowed // 2)
         if line.priority == DIALOGUE:
             return True
-        dialogue = any(each.priority == DIALOGUE for each in self._lines.values())
+        dialogue = self._dialogue_goes_on and any(each.priority == DIALOGUE for each in self._lines.values())
         grading = sum(each.active for each in self._lines.values() if each.priority != DIALOGUE)
         return not dialogue or grading < allowed - allowed // KEPT_FOR_DIALOGUE
 
@@ -160,6 +161,11 @@ class Limiter:
         if self._timer is not None:
             self._timer.cancel()
         self._timer = loop.call_later(seconds + 0.001, self._wake)
+
+    def dialogue(self, *, goes_on: bool) -> None:
+        """Whether places are to be kept for the dialogue: none once every conversation is over."""
+        self._dialogue_goes_on = goes_on
+        self._wake()
 
     def succeeded(self) -> None:
         """One call went through: a little more room."""

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulator.analysis.figures import Figure
-from simulator.customers.faults import scores_by_turn
 from simulator.customers.figures import (
     customers,
     early,
@@ -19,6 +18,7 @@ from simulator.customers.figures import (
     thanks,
 )
 from simulator.customers.guessing import NaiveBayes, grams
+from simulator.customers.leaving import ScoresByTurn
 from simulator.customers.lines import lines_of
 from simulator.customers.personas import guessed
 from simulator.types import Conversation, Ended, Facts, Language
@@ -83,7 +83,7 @@ def test_early_counts_refusals_after_which_customers_left_satisfied() -> None:
         a_talk((ASKED, TOLD), ended=Ended.SATISFIED),
         a_talk((ASKED, REFUSED), ended=Ended.BUDGET),
     ]
-    found = early(talks, {})
+    found = early(talks, ScoresByTurn())
 
     assert (found.n, found.of) == (1, 3)
 
@@ -92,14 +92,14 @@ def test_prompt_counts_complete_answers_that_ended_the_talk() -> None:
     """Within one more turn; who had no turn left to show it is not counted."""
     more = ("例外は？", OTHER)
     talks = [
-        a_talk((ASKED, TOLD), ended=Ended.SATISFIED),
-        a_talk((ASKED, OTHER), (ASKED, TOLD), more, ended=Ended.SATISFIED),
-        a_talk((ASKED, TOLD), more, more, ended=Ended.SATISFIED),
-        a_talk((ASKED, TOLD), more, ended=Ended.TURN_LIMIT),
-        a_talk((ASKED, OTHER), (ASKED, TOLD), ended=Ended.TURN_LIMIT),
-        a_talk((ASKED, OTHER), ended=Ended.GAVE_UP),
+        a_talk((ASKED, TOLD), ended=Ended.SATISFIED, id="1"),
+        a_talk((ASKED, OTHER), (ASKED, TOLD), more, ended=Ended.SATISFIED, id="2"),
+        a_talk((ASKED, TOLD), more, more, ended=Ended.SATISFIED, id="3"),
+        a_talk((ASKED, TOLD), more, ended=Ended.TURN_LIMIT, id="4"),
+        a_talk((ASKED, OTHER), (ASKED, TOLD), ended=Ended.TURN_LIMIT, id="5"),
+        a_talk((ASKED, OTHER), ended=Ended.GAVE_UP, id="6"),
     ]
-    found = prompt(talks, {})
+    found = prompt(talks, ScoresByTurn())
 
     assert (found.n, found.of) == (2, 4)
 
@@ -128,7 +128,7 @@ def test_thanks_of_the_angry_count_while_nothing_is_answered() -> None:
         a_talk((ASKED, TOLD), ended=Ended.SATISFIED, closing="どうもありがとう。"),
         a_talk((ASKED, OTHER), ("ありがとうございます。", OTHER), persona="calm"),
     ]
-    found = thanks(talks, scores_by_turn(a_run(*talks)))
+    found = thanks(talks, ScoresByTurn(a_run(*talks).scores))
 
     assert (found.n, found.of) == (1, 2)
 

@@ -201,7 +201,7 @@ async def test_a_grade_follows_seven_calls_of_the_dialogue() -> None:
 
 
 async def test_grades_that_hang_leave_places_for_the_dialogue() -> None:
-    """Of 64 places two are kept, once there is a dialogue; without one grades have them all."""
+    """Of 64 places two are kept while there is a dialogue; without one, and after it, grades have all."""
     limiter, order = Limiter(64), list[str]()
     talk = Call(limiter, DIALOGUE, order, "d0")
     await at_rest()
@@ -212,12 +212,16 @@ async def test_grades_that_hang_leave_places_for_the_dialogue() -> None:
     later = Call(limiter, DIALOGUE, order, "d1")
     await at_rest()
     assert order[-1] == "d1"
+    await later.end()
+    limiter.dialogue(goes_on=False)
+    await at_rest()
+    assert order.count("g") == 64
 
     alone, graded = Limiter(64), list[str]()
     more = [Call(alone, GRADING, graded, "g") for _ in range(80)]
     await at_rest()
     assert len(graded) == 64
-    for call in (later, *grades, *more):
+    for call in (*grades, *more):
         call.task.cancel()
 
 

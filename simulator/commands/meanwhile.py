@@ -1,12 +1,42 @@
-"""What a run needs only at its end is read while it waits for its first answers."""
+"""What a run needs only at its end is read, and looked at, while it waits for answers."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 
+from simulator.experiment import Progress
+from simulator.types import Conversation, Exhibit, Score
+
 # Seconds: by then the first questions are on their way.
 FIRST_ANSWERS = 0.12
+# Conversations: of so many the texts' agreement with references is remembered until the reports.
+LOOKED_AT = 150
+
+
+class LookingAhead:
+    """Tells how a run goes on, and looks at those conversations that are over as its reports will."""
+
+    def __init__(self, told: Progress) -> None:
+        """Everything is passed on to whoever is told."""
+        self._told, self._left = told, LOOKED_AT
+
+    def turn(self, conversation: Conversation) -> None:
+        """A new turn is there."""
+        self._told.turn(conversation)
+
+    def graded(self, exhibit: Exhibit, scores: Sequence[Score]) -> None:
+        """A turn has been graded."""
+        self._told.graded(exhibit, scores)
+
+    def ended(self, conversation: Conversation) -> None:
+        """A conversation is over: what was answered in it is found now, while others are waited for."""
+        self._told.ended(conversation)
+        if self._left:
+            from simulator.customers.leaving import ScoresByTurn, answered_by
+
+            self._left -= 1
+            answered_by(conversation, ScoresByTurn())
 
 
 @contextmanager

@@ -210,7 +210,7 @@ def _perform(
     from simulator.commands.announce import announce
     from simulator.commands.check import announce_check, checking
     from simulator.commands.engine import engine_of
-    from simulator.commands.meanwhile import reading_meanwhile
+    from simulator.commands.meanwhile import LookingAhead, reading_meanwhile
     from simulator.commands.progress import progress_on_stderr
 
     perform = engine_of(settings)
@@ -229,7 +229,8 @@ def _perform(
             _aside(),
             reading_meanwhile(offline=stage.offline),
         ):
-            path, stopped = asyncio.run(perform(stage, plan, opening, progress, first, _sitting(settings)))
+            told = LookingAhead(progress)
+            path, stopped = asyncio.run(perform(stage, plan, opening, told, first, _sitting(settings)))
     except KeyboardInterrupt:  # Ctrl-C for the second time
         if not opened:
             raise

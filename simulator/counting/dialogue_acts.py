@@ -65,9 +65,10 @@ class _Patterns:
 @lru_cache(maxsize=1024)
 def parts(text: str, language: Language) -> tuple[Part, ...]:
     """The parts of an answer in order; a text without any CJK character is read as English."""
-    patterns = _patterns(_spoken(text, language))
-    pieces = [piece for sentence in sentences(text) for piece in patterns.turn.split(sentence)]
-    return tuple(Part(piece.strip(), patterns.act(piece.strip())) for piece in pieces if piece.strip())
+    spoken = _spoken(text, language)
+    turn = _patterns(spoken).turn
+    pieces = [piece for sentence in sentences(text) for piece in turn.split(sentence)]
+    return tuple(Part(piece.strip(), _act(piece.strip(), spoken)) for piece in pieces if piece.strip())
 
 
 def is_refusal(text: str, language: Language) -> bool:
@@ -130,6 +131,12 @@ def _standing(part: Part, following: Part | None) -> float:
 
 def _spoken(text: str, language: Language) -> Language:
     return language if _CJK.search(text) else "en"
+
+
+@lru_cache(maxsize=4096)
+def _act(piece: str, language: Language) -> Act:
+    """What a piece does; the same sentence stands in many answers, and in all that was said so far."""
+    return _patterns(language).act(piece)
 
 
 @cache

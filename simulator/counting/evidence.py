@@ -121,7 +121,7 @@ def support(answer: str, passages: tuple[str, ...], language: Language, asked: s
     return Support(_pooled(findings.values()), tuple(stating), beside)
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=1024)
 def agreement(answer: str, reference: str, language: Language) -> Agreement:
     """How far an answer says what a reference says, without regard to order and to what it says beside."""
     outcomes = {_outcome(answer, language), _outcome(reference, language)}

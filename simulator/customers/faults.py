@@ -12,7 +12,7 @@ from simulator.counting.units import mass, topic_units
 from simulator.customers.inventions import inventions
 from simulator.customers.leaving import (
     TOLERATED,
-    Scores,
+    ScoresByTurn,
     answered_by,
     gave_up_early,
     is_scripted,
@@ -20,7 +20,7 @@ from simulator.customers.leaving import (
 )
 from simulator.customers.lines import is_exempt, lines_of, told_to
 from simulator.guard import Guard
-from simulator.types import Conversation, Persona, Results, Score, Turn, Value
+from simulator.types import Conversation, Persona, Results, Turn, Value
 
 FaultKind = Literal["invented", "off_goal", "left_early", "left_late", "repeated", "broke_role", "impatient"]
 KINDS: tuple[FaultKind, ...] = (
@@ -51,13 +51,15 @@ class CustomerFault(Value):
         return self.kind in SPOILING
 
 
-def customer_faults(results: Results) -> tuple[CustomerFault, ...]:
+def customer_faults(results: Results, scores: ScoresByTurn | None = None) -> tuple[CustomerFault, ...]:
     """The turns in which the simulated customer, not the bot, was at fault; one fault of a kind per turn.
 
-    Lines that a script or a replayed run gave are nobody's fault.
+    Lines that a script or a replayed run gave are nobody's fault. `scores` are the run's own, where they are
+    at hand by turn.
     """
     people = {persona.id: persona for persona in results.personas}
-    settings, scores = results.run.settings, scores_by_turn(results)
+    settings = results.run.settings
+    scores = ScoresByTurn(results.scores) if scores is None else scores
     limit = settings.get("turns")
     turns = limit if isinstance(limit, int) else 0
     return tuple(
@@ -81,15 +83,9 @@ def spoilt_turns(results: Results) -> dict[tuple[str, int], CustomerFault]:
     }
 
 
-def scores_by_turn(results: Results) -> Scores:
-    """The scores of each turn, by judge."""
-    found: dict[tuple[str, int], dict[str, Score]] = {}
-    for score in results.scores:
-        found.setdefault((score.conversation, score.turn), {})[score.judge] = score
-    return found
-
-
-def _of(talk: Conversation, persona: Persona | None, scores: Scores, turns: int) -> Iterator[CustomerFault]:
+def _of(
+    talk: Conversation, persona: Persona | None, scores: ScoresByTurn, turns: int
+) -> Iterator[CustomerFault]:
     for turn in talk.turns:
         yield from _said(talk, persona, turn)
     yield from _left(talk, persona, scores, turns)
@@ -132,7 +128,9 @@ def _own_lines(talk: Conversation, turn: Turn) -> list[str]:
     return [*said, talk.case.question, *(each.meant for each in talk.turns if each.index < turn.index)]
 
 
-def _left(talk: Conversation, persona: Persona | None, scores: Scores, turns: int) -> Iterator[CustomerFault]:
+def _left(
+    talk: Conversation, persona: Persona | None, scores: ScoresByTurn, turns: int
+) -> Iterator[CustomerFault]:
     """What is wrong with when the customer left, filed under the turn after which they should not have."""
     if left_early(talk, scores):
         yield _fault(talk, len(talk.turns), "left_early")

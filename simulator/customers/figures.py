@@ -5,9 +5,9 @@ from statistics import quantiles
 
 from simulator.analysis.figures import Customers, Figure, Lengths
 from simulator.analysis.summary import turn_failure
-from simulator.customers.faults import CustomerFault, customer_faults, scores_by_turn
+from simulator.customers.faults import CustomerFault, customer_faults
 from simulator.customers.leaving import (
-    Scores,
+    ScoresByTurn,
     answered_by,
     gives_nothing,
     is_scripted,
@@ -28,7 +28,8 @@ def customers(
     results: Results, handling: str = "keep", faults: Sequence[CustomerFault] | None = None
 ) -> Customers:
     """All that reports show of how the customers were played."""
-    found = customer_faults(results) if faults is None else faults
+    scores = ScoresByTurn(results.scores)
+    found = customer_faults(results, scores) if faults is None else faults
     # A bot that says nothing has failed whatever it was asked.
     heard = {(c.id, turn.index) for c in results.conversations for turn in c.turns if not turn_failure(turn)}
     spoilt = dict.fromkeys((f.conversation, f.turn) for f in found if f.spoils)
@@ -39,7 +40,7 @@ def customers(
             "spoilt": tuple(turn for turn in spoilt if turn in heard),
             "handling": handling,
             "superseded": tuple(_superseded(results)),
-            "figures": figures(results, found),
+            "figures": figures(results, found, scores),
             "lengths": lengths(results.conversations),
         }
     )
@@ -51,13 +52,12 @@ def _superseded(results: Results) -> dict[str, object]:
     return noted if isinstance(noted, dict) else {}  # type: ignore[return-value]
 
 
-def figures(results: Results, faults: Sequence[CustomerFault]) -> dict[str, Figure]:
+def figures(results: Results, faults: Sequence[CustomerFault], scores: ScoresByTurn) -> dict[str, Figure]:
     """The figures by name; those that nothing can be said of have no value.
 
     Lines that were given beforehand, by a script or an earlier run, are nobody's play and left out.
     """
     played = [talk for talk in results.conversations if not is_scripted(talk, results.run.settings)]
-    scores = scores_by_turn(results)
     return {
         "questions": questions(played),
         "goal_coverage": goal_coverage(played),
@@ -115,7 +115,7 @@ def goal_coverage(talks: Iterable[Conversation]) -> Figure:
     return Figure(value=sum(found) / len(found) if found else None, n=None, of=len(found))
 
 
-def early(talks: Iterable[Conversation], scores: Scores) -> Figure:
+def early(talks: Iterable[Conversation], scores: ScoresByTurn) -> Figure:
     """The share of refusals and missing answers after which the customer left satisfied all the same."""
     found = [
         turn.index == len(talk.turns) and left_early(talk, scores)
@@ -127,13 +127,13 @@ def early(talks: Iterable[Conversation], scores: Scores) -> Figure:
     return _share(found, 0.05, at_most=True)
 
 
-def prompt(talks: Iterable[Conversation], scores: Scores) -> Figure:
+def prompt(talks: Iterable[Conversation], scores: ScoresByTurn) -> Figure:
     """The share of conversations with a complete answer that the customer left within a turn of it."""
     late = (left_late(talk, scores) for talk in talks)
     return _share([not each for each in late if each is not None], 0.9)
 
 
-def thanks(talks: Iterable[Conversation], scores: Scores, persona: str = ANGRY) -> Figure:
+def thanks(talks: Iterable[Conversation], scores: ScoresByTurn, persona: str = ANGRY) -> Figure:
     """The share of an angry customer's lines, while nothing is answered yet, that thank."""
     mine = [talk for talk in talks if talk.persona == persona]
     lines = [(talk, line) for talk in mine for line in _unresolved(talk, scores)]
@@ -160,7 +160,7 @@ _UNSOLVED = (Ended.GAVE_UP, Ended.TURN_LIMIT)
 _DECIDED = (Ended.SATISFIED, Ended.GAVE_UP, Ended.HANDED_OVER, Ended.TURN_LIMIT)
 
 
-def _unresolved(talk: Conversation, scores: Scores) -> Iterator[str]:
+def _unresolved(talk: Conversation, scores: ScoresByTurn) -> Iterator[str]:
     """What the customer said between the first line and the first complete answer."""
     done = answered_by(talk, scores)
     yield from (turn.meant for turn in talk.turns[1:] if done is None or turn.index <= done)

@@ -1,6 +1,6 @@
 """When a customer had what they came for, and how they left; all of it from stored turns and grades."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from simulator.counting.dialogue_acts import is_handover, is_refusal
 from simulator.counting.evidence import best_agreement
@@ -16,7 +16,16 @@ USEFUL = 0.8
 # After a complete answer one more turn is thanks or a last doubt.
 TOLERATED = 1
 
-Scores = Mapping[tuple[str, int], Mapping[str, Score]]
+
+class ScoresByTurn(dict[tuple[str, int], dict[str, Score]]):
+    """The scores of each turn, by judge; and, once found, by which turn of a talk everything was answered."""
+
+    def __init__(self, scores: Iterable[Score] = ()) -> None:
+        """All scores of some talks."""
+        super().__init__()
+        self.answered: dict[str, int | None] = {}
+        for score in scores:
+            self.setdefault((score.conversation, score.turn), {})[score.judge] = score
 
 
 def is_scripted(talk: Conversation, settings: Mapping[str, object]) -> bool:
@@ -32,11 +41,17 @@ def gives_nothing(turn: Turn, case: Case) -> bool:
     return is_refusal(text, case.language) and not is_handover(text, case.language)
 
 
-def answered_by(talk: Conversation, scores: Scores) -> int | None:
+def answered_by(talk: Conversation, scores: ScoresByTurn) -> int | None:
     """The turn by which everything was answered: by agreement with a reference, or by the turn judge.
 
     None when nothing was, as with complaints, which only a person settles, and unanswerable questions.
     """
+    if talk.id not in scores.answered:
+        scores.answered[talk.id] = _answered_by(talk, scores)
+    return scores.answered[talk.id]
+
+
+def _answered_by(talk: Conversation, scores: ScoresByTurn) -> int | None:
     case, heard = talk.case, list[str]()
     known = [text for text in known_answers(case) if not is_refusal(text, case.language)]
     if expected(case) != "answer":
@@ -52,14 +67,14 @@ def answered_by(talk: Conversation, scores: Scores) -> int | None:
     return None
 
 
-def left_early(talk: Conversation, scores: Scores) -> bool:
+def left_early(talk: Conversation, scores: ScoresByTurn) -> bool:
     """Whether the customer left satisfied after a refusal or no answer, with nothing answered before."""
     if talk.ended is not Ended.SATISFIED or not talk.turns or not gives_nothing(talk.turns[-1], talk.case):
         return False
     return answered_by(talk, scores) is None
 
 
-def left_late(talk: Conversation, scores: Scores) -> bool | None:
+def left_late(talk: Conversation, scores: ScoresByTurn) -> bool | None:
     """Whether the customer stayed over a turn after everything was answered; None where nobody can tell."""
     done = answered_by(talk, scores)
     if done is None or talk.ended in (None, Ended.RAG_FAILED, Ended.USER_FAILED, *_CUT_OFF):
@@ -70,7 +85,7 @@ def left_late(talk: Conversation, scores: Scores) -> bool | None:
     return surplus > TOLERATED or (talk.ended is Ended.TURN_LIMIT and surplus == TOLERATED)
 
 
-def gave_up_early(talk: Conversation, scores: Scores, patience: int, turns: int) -> bool:
+def gave_up_early(talk: Conversation, scores: ScoresByTurn, patience: int, turns: int) -> bool:
     """Whether the customer gave up more than one useless answer before their `patience` ended.
 
     Giving up when no turn was left of `turns` is none of it; an answer that nobody graded may have been
@@ -89,7 +104,7 @@ def gave_up_early(talk: Conversation, scores: Scores, patience: int, turns: int)
 _CUT_OFF = (Ended.BUDGET, Ended.INTERRUPTED)
 
 
-def _was_useful(turn: Turn, talk: Conversation, scores: Scores) -> bool:
+def _was_useful(turn: Turn, talk: Conversation, scores: ScoresByTurn) -> bool:
     verdict = scores.get((talk.id, turn.index), {}).get("turn")
     if gives_nothing(turn, talk.case) or verdict is None or not _is_read(verdict):
         return False
