@@ -49,7 +49,7 @@ def experience(stage: Stage, plan: Sequence[Conversation], runs: Path) -> Experi
     """From the newest finished run with the same bot, judges, models and languages; None without one."""
     if not runs.is_dir():
         return None
-    from simulator.changes.past import read_heads  # the first run of all does without it
+    from simulator.changes.heads import read_heads  # the first run of all does without it
 
     languages = {talk.case.language for talk in plan}
     for at, run in enumerate(read_heads(runs)):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from simulator.changes.past import Head
+from simulator.changes.heads import Head
 from simulator.changes.replays import replay_of
 from simulator.types import Run
 

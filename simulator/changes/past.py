@@ -4,36 +4,24 @@ Only what score and colour rest on is read: no passages, no reasoning, no answer
 the run's own report.
 """
 
-import contextlib
-import json
-import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from functools import cached_property
 from math import fsum
 from pathlib import Path
-from typing import NamedTuple
 
-from simulator import schema
 from simulator.analysis.intervals import bootstrap_interval
 from simulator.analysis.red import deciding, primary_judge, red_marks
+from simulator.changes.heads import Rows, opened
 from simulator.changes.replays import replay_of
-from simulator.errors import InputError, RunFileError
+from simulator.errors import InputError
 from simulator.find import judge_name
 from simulator.outcome import figures_of
 from simulator.settings import Settings, from_run
 from simulator.store import NAME, read_run, run_ids
-from simulator.types import STOPPED_EARLY, SUPERSEDED, Language, Run, Score, Status, Value
+from simulator.types import Language, Run, Score, Status, Value
 
 # The judges whose grades can colour a turn.
 _COLOURING = ("turn", "groundedness", "claims", "facts")
-
-
-class Head(NamedTuple):
-    """A run as it was started, and what was asked in it: ids and first words."""
-
-    run: Run
-    questions: frozenset[tuple[str, str]]
 
 
 class PastRun(Value):
@@ -71,69 +59,6 @@ class PastRun(Value):
         return mine == others
 
 
-class Rows:
-    """The tables of one run file, read as far as they are needed."""
-
-    def __init__(self, file: sqlite3.Connection) -> None:
-        self._file = file
-
-    @cached_property
-    def run(self) -> Run:
-        """The run itself."""
-        return Run.model_validate_json(self._about("run") or "")
-
-    @cached_property
-    def talks(self) -> dict[str, tuple[str, bool, bool]]:
-        """Of each conversation that counts its case, whether that is English, and whether it ended."""
-        noted = json.loads(self._about(f"note:{SUPERSEDED}") or "{}")
-        rows = self._file.execute(
-            """SELECT id, json_extract("case", '$.id'), json_extract("case", '$.language') = 'en',
-              ended IS NOT NULL FROM conversations"""
-        )
-        return {
-            talk: (str(case), bool(english), bool(ended))
-            for talk, case, english, ended in rows
-            if talk not in noted
-        }
-
-    @cached_property
-    def questions(self) -> frozenset[tuple[str, str]]:
-        """What was asked: the id and the first words of every case that was begun."""
-        rows = self._file.execute(
-            """SELECT DISTINCT json_extract("case", '$.id'), json_extract("case", '$.question')
-              FROM conversations WHERE ended IS NOT NULL OR id IN (SELECT conversation FROM turns)"""
-        )
-        return frozenset((str(case), str(question)) for case, question in rows)
-
-    @cached_property
-    def stopped_early(self) -> bool:
-        """Whether the gate was certain before all was held."""
-        return self._about(f"note:{STOPPED_EARLY}") is not None
-
-    @cached_property
-    def turns(self) -> dict[tuple[str, int], bool]:
-        """Whether the bot failed in each turn that was spoken."""
-        rows = self._file.execute(
-            """SELECT conversation, turn, json_extract(answer, '$.error') IS NOT NULL,
-              json_extract(answer, '$.text') FROM turns WHERE answer IS NOT NULL"""
-        )
-        return {(c, t): bool(failed) or not text.strip() for c, t, failed, text in rows if c in self.talks}
-
-    def judges(self) -> tuple[str, ...]:
-        """Everyone who graded."""
-        return tuple(str(row[0]) for row in self._file.execute("SELECT DISTINCT judge FROM scores"))
-
-    def scores(self, judges: Iterable[str]) -> Iterator[Score]:
-        """The grades of these judges."""
-        names = tuple(judges)
-        query = f"SELECT body FROM scores WHERE judge IN ({', '.join('?' * len(names))})"  # noqa: S608 - places
-        return (Score.model_validate_json(row[0]) for row in self._file.execute(query, names))
-
-    def _about(self, key: str) -> str | None:
-        row = self._file.execute("SELECT body FROM about WHERE key = ?", (key,)).fetchone()
-        return str(row[0]) if row else None
-
-
 def past_runs(folder: Path) -> tuple[tuple[PastRun, ...], tuple[str, ...]]:
     """The runs of a folder, oldest first, and the names of those that cannot be read."""
     found, unread = [], []
@@ -145,47 +70,15 @@ def past_runs(folder: Path) -> tuple[tuple[PastRun, ...], tuple[str, ...]]:
     return tuple(sorted(found, key=lambda run: (run.created, run.run))), tuple(unread)
 
 
-def read_heads(folder: Path) -> Iterator[Run]:
-    """The runs of a folder as they were started, newest first; what cannot be read is left out."""
-    for name in reversed(run_ids(folder)):
-        with contextlib.suppress(RunFileError), _opened(folder / name / NAME) as rows:
-            yield rows.run
-
-
-def with_questions(folder: Path) -> Iterator[Head]:
-    """The same with what was asked in them."""
-    for name in reversed(run_ids(folder)):
-        with contextlib.suppress(RunFileError):
-            yield read_questions(folder / name / NAME)
-
-
-def read_questions(path: Path) -> Head:
-    """One run as it was started, with what was asked in it."""
-    with _opened(path) as rows:
-        return Head(rows.run, rows.questions)
-
-
 def past_run(path: Path) -> PastRun:
     """One run as a row of the history."""
-    with _opened(path) as rows:
+    with opened(path) as rows:
         settings = from_run(rows.run.settings)
         if settings.customer_faults == "exclude":
             found = _from_whole(path, settings)
         else:
             found = _from_rows(rows, settings)
         return found.model_copy(update={"stopped_early": rows.stopped_early})
-
-
-@contextlib.contextmanager
-def _opened(path: Path) -> Iterator[Rows]:
-    schema.check(path)
-    try:
-        with contextlib.closing(sqlite3.connect(path, isolation_level=None, timeout=10)) as file:
-            file.execute("BEGIN")  # one moment of a run that may be going on
-            yield Rows(file)
-    except (sqlite3.Error, ValueError) as error:
-        msg = f"{path}: the run file is damaged ({str(error).splitlines()[0]})."
-        raise RunFileError(msg) from None
 
 
 def _from_rows(rows: Rows, settings: Settings) -> PastRun:

@@ -103,7 +103,7 @@ def _compared(earlier: "Painted", later: "Painted", third: Path | None) -> "Chan
 def _third(name: str | None, paths: list[Path], runs: Path, sides: "tuple[Painted, Painted]") -> Path | None:
     """The run to be shown beside: the one that was named, or the companion that lies in the folder."""
     from simulator.changes.companions import companion
-    from simulator.changes.past import read_questions, with_questions
+    from simulator.changes.heads import read_questions, with_questions
     from simulator.store import NAME, find_run
 
     if name is not None:
