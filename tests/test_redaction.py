@@ -21,7 +21,8 @@ PIECES = (
 LONG = (
     "1", "0-", "1-2-", "市", "山田", "a", "a@", "Ab ", " ", "さん", "氏名:", "1丁目", "昭和", "12 Oak ",
     "会員番号", "A1-", "[氏名]", "\n", "〇", "ゼロ", "0 1 ", "one ", "The Old ", "1-2 Ab, ", "もしもし、",
-    "旧姓「佐藤」", "佐藤 ユイ、",
+    "旧姓「佐藤」", "佐藤 ユイ、", "漢", "Flat 1, ", "I live at 1 Ab ", "my kids Ab, ",
+    "book under ", "[name], Ab ",
 )  # fmt: skip
 
 
@@ -102,10 +103,24 @@ def test_who_was_named_once_is_masked_again() -> None:
 
 
 def test_numbers_that_are_free_to_call_stay() -> None:
-    """0120, 0800 and 0570 are a company's in Japan; nobody's own number begins so."""
-    told = "0120-000-371か0570-000-123、自宅は03-1234-5678。"
+    """0120, 0800 and 0570 are a company's in Japan, 800 and its like in America: nobody's own number."""
+    told = "0120-000-371か0570-000-123、自宅は03-1234-5678。お電話（0120-000-371）で。"
+    dialled = "Call 1-800-555-0199 or (888) 555-0164, not 212-555-0142."
 
-    assert Redactor().redact(told, "ja").text == "0120-000-371か0570-000-123、自宅は[電話番号]。"
+    assert (
+        Redactor().redact(told, "ja").text
+        == "0120-000-371か0570-000-123、自宅は[電話番号]。お電話（0120-000-371）で。"
+    )
+    assert (
+        Redactor().redact(dialled, "en").text == "Call 1-800-555-0199 or (888) 555-0164, not [phone number]."
+    )
+
+
+def test_old_forms_of_kanji_are_looked_up_with_the_usual_ones() -> None:
+    """髙﨑 and 生田目 are surnames of the lists; 水増し and 3日前 are none."""
+    told = "担当は髙﨑です。生田目が伺います。水増しは3日前まで。"
+
+    assert Redactor().redact(told, "ja").text == "担当は[氏名]です。[氏名]が伺います。水増しは3日前まで。"
 
 
 @settings(max_examples=examples(100), deadline=None)

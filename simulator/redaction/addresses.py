@@ -25,6 +25,7 @@ _KINDS = (
     "|ヴィラ|コート|パレス|ヒルズ|プラザ|ハイム|シャトー|テラス"
 )
 _NAME_OF_BUILDING = (
+    rf"[A-Za-z0-9]{{1,6}}[{_KANJI}ァ-ヶーA-Za-z・]{{1,16}}?(?:{_KINDS})|"
     rf"(?:第\d)?[{_KANJI}ァ-ヶーA-Za-z・'ぁ-ん]{{1,16}}?(?:{_KINDS})?"
     r"|[ァ-ヶーA-Za-z・][ァ-ヶーA-Za-z・一-鿿 ]{1,18}"
 )
@@ -114,6 +115,15 @@ def lower_street(match: re.Match[str]) -> Span | None:
     return None if _NO_STREET.search(match[0]) or _COMMON.search(match[0]) else value(match)
 
 
+def told_street(match: re.Match[str]) -> Span | None:
+    """What stands behind "I live at", where it has a number and no word for a plan or a product."""
+    return None if _NO_STREET.search(match["v"]) or _NO_PLACE.search(match["v"]) else value(match)
+
+
+_NO_PLACE = re.compile(
+    r"\b(?:Plan|Plus|Pro|Premium|Basic|Version|Order|Ticket|Windows|Office|Step|Page|Gate|Tier|Percent|GB|Mbps|USD|January|February|March|April|May|June|July|August|September|October"
+    r"|November|December|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b"
+)
 _NO_STREET = re.compile(r"\b(?:Hours?|Days?|Minutes?|Year|Month|Week|Items?|Steps?)\b", re.IGNORECASE)
 _COMMON = re.compile(r"\b(?:mins?|ways?|miles?|km|times?|more|new|free|lane|people|of|the|and|to|in|for)\b")
 
@@ -122,5 +132,6 @@ CHECKS = {
     "address_ja": address_ja,
     "address_told": address_told,
     "street": street,
+    "told_street": told_street,
     "lower_street": lower_street,
 }

@@ -9,8 +9,20 @@ Span = tuple[int, int]
 _FEWEST, _MANY = 3, 5
 # Japanese numbers that are free to call or of a company's choice: no person has one.
 _NOBODYS = ("0120", "0800", "0570", "0990")
+_NOBODYS_NUMBER = re.compile(
+    r"(?:(?:0120|0570|0990)(?:[- ]?\d{3}){2}|(?:0120|0570|0990)[- ]?\d{2}[- ]?\d{4}"
+    r"|0800[- ]?\d{3}[- ]?\d{4})$"
+    r"|(?:\+?1[-. ]?)?\(?8(?:00|33|44|55|66|77|88)\)?[-. ]\d{3}[-. ]\d{4}$"
+    r"|0(?:800|808|845|870|300|330|345) \d{3} ?\d{3,4}$"
+)
 # ZX81KP, as airlines and hotels give them
 _LOCATOR = re.compile(r"(?=[A-Z]*\d)[A-Z0-9]{5,8}")
+# s.tachibana91, behind a word such as login ID
+_LOGIN = re.compile(r"[a-z]{1,12}[.-]?[a-z]{2,16}\d{2,4}")
+# NS-1004, A1B2C3D4: what a system numbers
+_SERIES = re.compile(
+    r"[A-Z]{2,5}-?\d{3,8}(?:-[A-Z0-9]{1,4})?|[A-Z]-\d{4,8}|(?=[A-Z]*\d[A-Z]*\d[A-Z]*\d)(?=\d*[A-Z])[A-Z0-9]{6,12}"
+)
 # taro_yamada, hiro_0423
 _USER_NAME = re.compile(r"[a-z]_[a-z0-9]")
 
@@ -54,16 +66,41 @@ def phone(match: re.Match[str]) -> Span | None:
     return span if national and len(digits) in (10, 11) else None
 
 
+def somebodys(match: re.Match[str]) -> Span | None:
+    """A telephone number behind a word for one, or of ten digits; free ones are nobody's."""
+    told = match["v"] if "v" in match.re.groupindex else match[0]
+    return None if is_nobodys(told) else value(match)
+
+
+def is_nobodys(told: str) -> bool:
+    """Whether a number is free to call or a service's: 0120-, 0570-, 1-800-, 0808 ."""
+    return bool(_NOBODYS_NUMBER.match(told))
+
+
+def either(match: re.Match[str]) -> Span | None:
+    """The one of the groups `v` and `w` that matched."""
+    return match.span("v") if match["v"] else match.span("w")
+
+
+def abroad(match: re.Match[str]) -> Span | None:
+    """A telephone number with 00 and the code of a country."""
+    return value(match) if 10 <= len(re.sub(r"\D", "", match[0])) <= 16 else None
+
+
 def code(match: re.Match[str]) -> Span | None:
     """A number somebody is known by: three digits at least, or capitals with a digit, or a user name."""
     told = match["v"]
-    enough = sum(map(str.isnumeric, told)) >= _FEWEST or _LOCATOR.fullmatch(told)
+    if is_nobodys(told):
+        return None
+    enough = sum(map(str.isnumeric, told)) >= _FEWEST or _LOCATOR.fullmatch(told) or _LOGIN.fullmatch(told)
     return value(match) if enough or _USER_NAME.search(told) else None
 
 
 def long_code(match: re.Match[str]) -> Span | None:
     """As `code`, where only a bare "order" or "#" stands before it: five digits at least."""
-    enough = sum(map(str.isnumeric, match["v"])) >= _MANY
+    if is_nobodys(match["v"]):
+        return None
+    enough = sum(map(str.isnumeric, match["v"])) >= _MANY or _SERIES.fullmatch(match["v"])
     return value(match) if enough or _USER_NAME.search(match["v"]) else None
 
 
@@ -105,6 +142,8 @@ def spelt_number(match: re.Match[str]) -> Span | None:
 def spaced_email(match: re.Match[str]) -> Span | None:
     """Taro_1 @ example.jp: with spaces around the sign, only what no plain word stands before."""
     local = match[0].split("@")[0].strip()
+    if re.match(r"\S+@\S+\.[A-Za-z]{2,24}\. ", match[0]):
+        return None  # an address, and the sentence behind it
     return value(match) if re.search(r"[\d._+-]", local) or not match[0].startswith(local + " ") else None
 
 
@@ -117,6 +156,9 @@ _SPELT = re.compile(r"dot|ド[ッっ]ト|どっと|[(\[]at|アット|あっと|[
 
 
 CHECKS = {
+    "somebodys": somebodys,
+    "either": either,
+    "abroad": abroad,
     "luhn": luhn,
     "my_number": my_number,
     "iban": iban,

@@ -20,6 +20,47 @@ List = Literal[
 ]
 
 
+Rare = Literal[
+    "rare_family_ja",
+    "rare_family_ja_common",
+    "rare_given_ja",
+    "rare_family_kana",
+    "rare_foreign_kana",
+    "places_ja",
+    "rare_family_en",
+    "rare_given_en",
+    "rare_given_en_common",
+]
+# 髙﨑, 邊: names are written with old forms and looked up with the usual ones.
+_USUAL = str.maketrans(
+    "﨑碕髙濵濱嶋嶌邊邉齋齊斉澤廣國德櫻條眞惠榮龍圓壽彌實藏關藪淺淵渕廐瀧槇禮晄峯冨羣鷗靜豐會國靏鐵",
+    "崎崎高浜浜島島辺辺斎斎斎沢広国徳桜条真恵栄竜円寿弥実蔵関薮浅渕渕厩滝槙礼晃峰富群鴎静豊会国鶴鉄",
+)
+
+
+@cache
+def _grouped(name: Rare) -> dict[str, tuple[str, str]]:
+    """By the first sign of a name: the second ones of names of two, and the rests of longer ones."""
+    path = Path(__file__).with_name("lists") / f"{name}.txt"
+    lines = (line.split(" ", 2) for line in path.read_text(encoding="utf-8").splitlines())
+    return {first: (seconds, f" {' '.join(longer)} ") for first, seconds, *longer in lines}
+
+
+def is_rare(told: str, *names: Rare) -> bool:
+    """Whether a name stands in one of the grouped lists."""
+    rest = told[1:]
+    for name in names if rest and " " not in rest else ():
+        seconds, longer = _grouped(name).get(told[0], ("", ""))
+        if (rest in seconds) if len(rest) == 1 else (f" {rest} " in longer):
+            return True
+    return False
+
+
+def usual(told: str) -> str:
+    """A name with the usual forms of its kanji: 髙﨑 as 高崎."""
+    return told.translate(_USUAL)
+
+
 @cache
 def listed(name: List) -> frozenset[str]:
     """The names of one list."""

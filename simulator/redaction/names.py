@@ -1,39 +1,38 @@
 """Who is meant by name in Japanese: surnames, given names, and what only looks like either."""
 
 import re
-from functools import cache
 
 from simulator.redaction.checks import Span, value
-from simulator.redaction.lists import any_of, katakana, listed, words
+from simulator.redaction.lists import any_of, is_rare, katakana, listed, words
 from simulator.redaction.names_en import CHECKS as ENGLISH
 from simulator.redaction.names_en import english_name
+from simulator.redaction.surnames import (
+    COUNT,
+    KANA,
+    KANJI,
+    LONGEST_GIVEN,
+    WHEN,
+    can_be_given,
+    given_ends,
+    goes_with,
+    is_any_given,
+    is_family,
+    is_foreign_kana,
+    is_given,
+    is_kana_family,
+    is_kana_name,
+    is_listed_pair,
+    is_person,
+    is_role,
+    is_surname,
+    kana_surnames,
+    katakana_surnames,
+    surname_at,
+)
 
-_KANJI = "一-鿿㐀-䶿豈-﫿𠀀-𪛟々〆ヶ"
-_KANA = "ァ-ヺーｦ-ﾟ"
 _ORGANISATION = re.compile(
     r"(?:会社|商店|センター|サービス|サポート|窓口|ネット|保険|銀行|電力|病院|担当|係|課|部|店|社|会|局|制度|方式|機能|プラン|割|コース)$"
 )
-_LONGEST_GIVEN = 3
-
-
-@cache
-def _given_ends() -> frozenset[str]:
-    return frozenset("".join(words("given_ends")))
-
-
-@cache
-def _katakana_surnames() -> frozenset[str]:
-    return frozenset("".join(chr(ord(c) + 0x60) for c in name) for name in words("surnames_kana"))
-
-
-@cache
-def _kana_surnames() -> frozenset[str]:
-    return words("surnames_kana") | _katakana_surnames()
-
-
-@cache
-def _surnames() -> frozenset[str]:
-    return any_of("surnames", of=("family_ja",)) | _kana_surnames()
 
 
 def with_title(match: re.Match[str]) -> Span | None:
@@ -42,7 +41,7 @@ def with_title(match: re.Match[str]) -> Span | None:
     told = match["v"]
     if re.match(r"[A-Za-z]", told):
         return english_name(match)
-    if re.match(rf"[{_KANJI}]", told):
+    if re.match(rf"[{KANJI}]", told):
         return _kanji_person(told, start)
     if re.match(r"[ぁ-ん]", told):
         return _kana_person(match)
@@ -52,16 +51,14 @@ def with_title(match: re.Match[str]) -> Span | None:
 
 def _kanji_person(told: str, start: int) -> Span | None:
     end = start + len(told)
-    place = _surname_at(told)
+    place = surname_at(told)
+    when = WHEN.match(told)
+    if when and is_family(told[when.end() :]):
+        return start + when.end(), end
     if place is not None:
         return start + place, end
     bare = told.replace(" ", "")
-    return None if _is_role(bare) or len(bare) == 1 or len(bare) > 5 else (start, end)
-
-
-def _is_role(told: str) -> bool:
-    """Whether a word tells what somebody is, not who: 担当者, 奥."""
-    return told in words("no_person") or any(told.endswith(word) for word in words("no_person_ends"))
+    return None if is_role(bare) or len(bare) == 1 or len(bare) > 5 else (start, end)
 
 
 def _kana_person(match: re.Match[str]) -> Span | None:
@@ -84,44 +81,11 @@ def _is_called_so(told: str, match: re.Match[str]) -> bool:
     return known and (friendly or len(told) > 2)
 
 
-def _surname_at(told: str) -> int | None:
-    """Where in a run of kanji a surname begins that leaves at most three for the given name."""
-    surnames = words("surnames")
-    for place in range(len(told)):
-        rest = told[place:]
-        for length in (3, 2, 1):
-            given = rest[length:].replace(" ", "")
-            whole = length > 1 or place == 0
-            if whole and rest[:length] in surnames and len(given) <= _LONGEST_GIVEN and _is_given(given):
-                return place
-    return 0 if _is_rare_surname(told) else None
-
-
-def _is_rare_surname(told: str) -> bool:
-    """Whether a word is a surname of the long list, alone or before a given name of the long list."""
-    if told.replace(" ", "") in words("no_person"):
-        return False
-    family = any_of(of=("family_ja", "family_ja_common"))
-    given = any_of(of=("given_ja", "given_ja_common"))
-    return any(
-        told[:length] in family
-        and (not (rest := told[length:].strip()) or rest in given or re.fullmatch(r"[ぁ-ん]{2,4}", rest))
-        for length in (4, 3, 2)
-    )
-
-
-def _is_given(told: str) -> bool:
-    """Whether what follows a surname can be a given name: nothing, or not a role such as 支店長."""
-    return not told or (
-        told not in words("no_given") and not any(map(told.endswith, words("no_person_ends")))
-    )
-
-
 def introduced(match: re.Match[str]) -> Span | None:
     """Somebody before と申します; before といいます, as things are called, only with a known surname."""
     start, end = value(match)
     told = match["v"]
-    if _ORGANISATION.search(told) and _surname_at(told) is None:
+    if _ORGANISATION.search(told) and surname_at(told) is None:
         return None
     polite = match.string[match.end() :].startswith(("申し", "もうし"))
     return (start, end) if polite or _knows(told) else None
@@ -131,9 +95,12 @@ def _knows(told: str) -> bool:
     """Whether a word begins with a surname of the lists, in kanji or kana, or is two capitalised words."""
     if re.match(r"[A-Za-z]", told):
         return " " in told
-    kana = _kana_surnames()
+    kana = kana_surnames()
     foreign = "・" in told
-    return foreign or _surname_at(told) == 0 or any(told.startswith(name) for name in kana)
+    known = surname_at(told) == 0 or any(told.startswith(name) for name in kana)
+    if re.match(rf"[{KANA}]", told):
+        known = known or is_kana_name(told) or is_foreign_kana(told)
+    return foreign or known
 
 
 def labelled_name(match: re.Match[str]) -> Span | None:
@@ -144,67 +111,88 @@ def labelled_name(match: re.Match[str]) -> Span | None:
         return None
     if re.match(r"[A-Za-z]", told):
         return english_name(match)
+    tail = re.fullmatch(rf"[{KANJI}]+ ?([ぁ-ん]+)", told)
+    if tail and katakana(tail[1]) not in listed("given_kana"):
+        return None
     if match["told"] in {"の", "、"} or match[0].startswith("担当"):
         return value(match) if _knows(told) else None
     line = match.string[: match.start()].rstrip(" ・-*")
     if match["told"] == " " and line and not line.endswith("\n"):
         return value(match) if _knows(told) else None
-    by_colon = match["told"] == " " or ":" in match["told"] or match["told"] in {"=", "\n"}
+    by_colon = match["told"] == " " or ":" in match["told"] or match["told"] in {"=", "→", "⇒", "\n"}
     said = match["after"].startswith(("です", "だ", "と", "さん", "様"))
     likely = by_colon or said
-    return value(match) if _knows(told) or (likely and len(bare) > 1 and _is_given(bare)) else None
+    likely = likely or is_any_given(told)
+    return value(match) if _knows(told) or (likely and len(bare) > 1 and can_be_given(bare)) else None
 
 
 def full_name(match: re.Match[str]) -> Span | None:
     """A surname and perhaps a given name that stand on their own; a title such as 部長 is not masked."""
     told = _ROLE.sub("", match["v"])
-    span = match.start("v"), match.start("v") + len(told)
-    if re.match(rf"[{_KANA}]", told):
+    when = WHEN.match(told)
+    span = match.start("v") + (when.end() if when else 0), match.start("v") + len(told)
+    told = told[when.end() :] if when else told
+    if re.match(rf"[{KANA}]", told):
         surname, *rest = re.split("[ ・]", katakana(told))
-        listed_both = surname in listed("family_kana") and bool(rest) and rest[0] in listed("given_kana")
-        return span if surname in _katakana_surnames() or listed_both or _is_foreign(told) else None
+        listed_both = is_kana_family(surname) and bool(rest) and rest[0] in listed("given_kana")
+        return span if surname in katakana_surnames() or listed_both or _is_foreign(told) else None
     for length in (3, 2, 1):
         surname, given = told[:length], told[length:]
         spaced = given.startswith(" ")
-        if surname in words("surnames") and (length > 1 or spaced) and _goes_with(surname, given.strip()):
+        if surname in words("surnames") and (length > 1 or spaced) and goes_with(surname, given.strip()):
             sure = surname not in words("doubtful") or spaced or given[-1:] in ("郎", "子", "美")
             if sure or (not given and _CALLED.match(match.string, span[1])):
                 return span
-    return span if _is_listed_pair(told) else None
+    alone = is_person(told) and _STANDS.match(match.string, span[1]) and not _digit_before(match)
+    return span if alone or is_listed_pair(told) else None
 
 
-def _is_listed_pair(told: str) -> bool:
-    """橘 薫, 鬼頭龍之介: a surname and a given name that the long lists both have."""
-    surname, space, given = told.partition(" ")
-    family = listed("family_ja")
-    if space:
-        given_ja = any_of(of=("given_ja", "given_ja_common"))
-        families = any_of("surnames", of=("family_ja", "family_ja_common"))
-        if re.match("[ぁ-ん]", given):
-            return surname not in words("doubtful") and katakana(given) in listed("given_kana")
-        if surname not in families:
-            return len(given) > 1 and given in listed("given_ja") and not _is_role(surname)
-        return given not in words("no_given") and (given in given_ja or (len(given) > 1 and _is_given(given)))
-    return any(
-        told[:cut] in family and told[cut:] in listed("given_ja") for cut in (2, 3, 4) if told[cut + 1 :]
-    )
+def _digit_before(match: re.Match[str]) -> bool:
+    """Whether a count stands before a word: 3日前, 7営業日前."""
+    return match.string[max(0, match.start() - 1) : match.start()].isnumeric()
 
 
-def _goes_with(surname: str, given: str) -> bool:
-    """Whether this can be a given name behind a surname, or is none."""
-    if re.fullmatch(r"[ぁ-ん]{2,4}", given):
-        return given[-1] in "こみえかなりきおや" and given not in _PARTICLES
-    likely = given[-1:] in _given_ends() and len(given) <= _LONGEST_GIVEN
-    return not given or (likely and _is_given(given) and surname + given not in words("no_given"))
+# What a surname alone is followed by; 水増し and 日前までに are no names.
+_STANDS = re.compile(
+    r"[はがをにのともで、。」()\]!?\s\ue000,]|から|より|です|だ|さん|様|$|って|じゃ|なん|っす|や|宛|あて"
+)
 
 
 _ROLE = re.compile(
     "(?:部長|課長|係長|店長|社長|所長|室長|主任|主査|先生|教授|専務|常務|取締役|夫妻|一家|家|宛)$"
 )
 _CALLED = re.compile("と(?:申|言|い[うい])|って(?:言|い)|です(?:が|けど|けれど|。|$)|の名(?:前|義)")
-_PARTICLES = frozenset(
-    ("から", "まで", "より", "など", "かな", "では", "にも", "とか", "ごろ", "へは", "しか", "たり")
-)
+
+
+def foreign_alone(match: re.Match[str]) -> Span | None:
+    """イ・ソヨンです: katakana in parts where a text begins, none of them a word for staff."""
+    told = match["v"]
+    return None if any(told.endswith(word) for word in words("no_person_kana")) else value(match)
+
+
+def bare_given(match: re.Match[str]) -> Span | None:
+    """母久美子が: a given name of the lists right behind a relation."""
+    return value(match) if is_given(match["v"]) else None
+
+
+# Who says so goes on to say what is wanted.
+_SOFT = re.compile("です(?:が|け)|だけ(?:ど|れど)|と申|でございます")
+
+
+def _is_presented(match: re.Match[str]) -> bool:
+    """予約している土橋ですが: a surname that is a place as well, behind what its bearer has done."""
+    told = match["v"]
+    if not is_family(told) or told in any_of("no_person", "prefectures", "brands") or COUNT.fullmatch(told):
+        return False
+    has_done = match.string[max(0, match.start("v") - 1) : match.start("v")] in {"る", "た"}
+    return len(told) > 1 and (has_done or not is_rare(told, "places_ja"))
+
+
+def given_alone(match: re.Match[str]) -> Span | None:
+    """たくみだよ, ゆかりの携帯: a given name in kana where a sentence begins."""
+    told = match["v"]
+    kana = len(told) > 2 and katakana(told) in any_of("foreign_kana", of=("given_kana",))
+    return value(match) if kana and told not in any_of("no_person", "no_kana_name", "doubtful_kana") else None
 
 
 def surname_alone(match: re.Match[str]) -> Span | None:
@@ -212,30 +200,37 @@ def surname_alone(match: re.Match[str]) -> Span | None:
     told = match["v"]
     if match["sure"]:
         return value(match) if _can_be_called(told) else None
+    if _SOFT.match(match.string, match.end("v")) and _is_presented(match):
+        return value(match)
     if told in words("doubtful") - words("prefectures"):
         return value(match) if not match.string[: match.start("v")].strip() else None
-    known = told in _surnames() and told not in any_of("doubtful", "no_person")
+    plain = katakana(told) if re.match(rf"[{KANA}]", told) else told
+    if re.match("[ぁ-ん]{4}", told) and katakana(told) in listed("family_kana"):
+        return None if told in any_of("no_kana_name", "no_person", "doubtful_kana") else value(match)
+    known = is_surname(plain) and told not in any_of("doubtful", "no_person") and not COUNT.fullmatch(told)
     return value(match) if known and (len(told) > 1 or told in words("surnames")) else None
 
 
 def _can_be_called(told: str) -> bool:
     """Whether a word is a surname or given name of any list, where the words around it ask for one."""
-    if told in any_of("no_person", "no_kana_name", "no_label_value"):
+    if told in any_of("no_person", "no_kana_name", "no_label_value", "cities") or COUNT.fullmatch(told):
         return False
+    if len(told) == 1:
+        return told in words("surnames") and told not in words("prefectures")
     if re.match("[ぁ-ん]", told):
-        return len(told) > 2 and katakana(told) in any_of(of=("family_kana", "given_kana"))
-    if re.match(rf"[{_KANA}]", told):
-        return katakana(told) in any_of("foreign_kana", of=("family_kana", "given_kana")) or _is_foreign(told)
+        return len(told) > 2 and is_kana_name(told)
+    if re.match(rf"[{KANA}]", told):
+        return is_kana_name(told) or is_foreign_kana(katakana(told)) or _is_foreign(told)
     surname, space, given = told.partition(" ")
-    if space and re.fullmatch(rf"[ぁ-ん{_KANA}]+", given):
-        return not _is_role(surname)
-    return told in any_of("surnames", of=("family_ja", "family_ja_common")) or _is_listed_pair(told)
+    if space and re.fullmatch(rf"[ぁ-ん{KANA}]+", given):
+        return not is_role(surname)
+    return is_family(told) or is_listed_pair(told)
 
 
 def _is_foreign(told: str) -> bool:
     """ドゥオン・ティ・ラン: katakana of several parts, one of them a name of another language."""
     parts = re.split("[ ・=]", katakana(told))
-    return len(parts) > 1 and bool(set(parts) & words("foreign_kana"))
+    return len(parts) > 1 and any(map(is_foreign_kana, parts))
 
 
 def person_beside(match: re.Match[str]) -> Span | None:
@@ -243,38 +238,48 @@ def person_beside(match: re.Match[str]) -> Span | None:
     return value(match) if _can_be_called(match["v"]) else None
 
 
+def either_person(match: re.Match[str]) -> Span | None:
+    """As `person_beside`, of the group `v` or `w`."""
+    group = "v" if match["v"] else "w"
+    return match.span(group) if _can_be_called(match[group]) else None
+
+
 def reading(match: re.Match[str]) -> Span | None:
     """（こうち しんや）: how a name is read, behind the name."""
     parts = katakana(match["v"]).split()
-    known = any_of("foreign_kana", of=("family_kana", "given_kana"))
-    return value(match) if all(part in known for part in parts) else None
+    if match.string[match.start() - 1] != "\ue000" and len(match["v"]) < LONGEST_GIVEN:
+        return None
+    known = all(is_kana_name(part) or part in words("foreign_kana") for part in parts)
+    return value(match) if known else None
 
 
 def surname_listed(match: re.Match[str]) -> Span | None:
     """野々村が待って: a surname that does what people do."""
-    return value(match) if match["v"] in _surnames() - any_of("doubtful", "no_person") else None
+    told = match["v"]
+    return value(match) if is_surname(told) and told not in any_of("doubtful", "no_person") else None
 
 
 def with_surname(match: re.Match[str]) -> Span | None:
     """安西先生: somebody before a title that others bear without their name."""
     told = match["v"]
-    return value(match) if katakana(told) in _surnames() and told not in words("no_person") else None
+    known = is_surname(katakana(told)) or is_family(told)
+    return value(match) if known and not is_role(told) else None
 
 
 def called(match: re.Match[str]) -> Span | None:
     """三枝子という名前で: a given name or surname before the word for name."""
     told = match["v"]
-    lists = any_of("surnames", of=("given_ja", "given_kana", "family_kana"))
-    known = told in lists or _is_rare_surname(told)
-    return value(match) if known else None
+    known = is_given(told) or is_kana_name(told) or is_family(told)
+    return value(match) if known or (len(told) > LONGEST_GIVEN - 1 and surname_at(told) == 0) else None
 
 
 def surname_and_kana(match: re.Match[str]) -> Span | None:
     """馬場ウメ: a surname in kanji and a given name in katakana."""
-    surname, space, given = re.split(rf"( ?)(?=[{_KANA}])", match["v"], maxsplit=1)
-    known = surname in any_of("surnames", of=("family_ja",), without=() if space else ("doubtful",))
+    surname, space, given = re.split(rf"( ?)(?=[{KANA}])", match["v"], maxsplit=1)
+    known = is_surname(surname) and (bool(space) or surname not in words("doubtful"))
     listed_given = katakana(given) in listed("given_kana") or given[-1] in "子代江美枝"
-    sure = surname in words("surnames") or listed_given or (space and len(given) < _LONGEST_GIVEN + 1)
+    short = len(given) < LONGEST_GIVEN + bool(space)
+    sure = listed_given or (short and (space or surname in words("surnames")))
     return value(match) if known and sure else None
 
 
@@ -287,23 +292,24 @@ def changed_name(match: re.Match[str]) -> Span | None:
 
 
 def given_name(match: re.Match[str]) -> Span | None:
-    """妻の花子: a given name behind a relation."""
+    """妻の花子, 妻のアンナ, 娘のゆかり: a given name behind a relation."""
     told = match["v"]
-    if re.match(rf"[{_KANA}]", told):
-        return None
-    if _surname_at(told) == 0 or told.partition(" ")[2] in listed("given_ja"):
+    if not re.match(rf"[{KANJI}]", told):
+        parts = re.split("[ ・]", katakana(told))
+        known = any(part in listed("given_kana") or is_foreign_kana(part) for part in parts)
+        return value(match) if known and told not in any_of("no_kana_name", "no_person_kana") else None
+    if surname_at(told) == 0 or is_any_given(told) or told in words("given_one"):
         return value(match)
-    likely = len(told) <= _LONGEST_GIVEN and told[-1] in _given_ends() and told not in words("no_given")
+    if is_given(told.partition(" ")[2]):
+        return value(match)
+    likely = len(told) <= LONGEST_GIVEN and told[-1] in given_ends() and told not in words("no_given")
     return value(match) if likely and not _ORGANISATION.search(told) else None
 
 
 def kana_pair(match: re.Match[str]) -> Span | None:
     """こばやし みお: a surname and a given name in hiragana."""
-    surname, given = ("".join(chr(ord(c) + 0x60) for c in part) for part in match["v"].split())
-    known = (surname in listed("family_kana") or surname in _katakana_surnames()) and given in listed(
-        "given_kana"
-    )
-    return value(match) if known else None
+    surname, given = map(katakana, match["v"].split())
+    return value(match) if is_kana_family(surname) and given in listed("given_kana") else None
 
 
 CHECKS = ENGLISH | {
@@ -321,4 +327,8 @@ CHECKS = ENGLISH | {
     "changed_name": changed_name,
     "person_beside": person_beside,
     "reading": reading,
+    "either_person": either_person,
+    "given_alone": given_alone,
+    "foreign_alone": foreign_alone,
+    "bare_given": bare_given,
 }

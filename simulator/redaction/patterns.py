@@ -21,9 +21,13 @@ Check = Callable[[re.Match[str]], Span | None]
 
 
 class Pattern(NamedTuple):
-    """One kind of personal data in one form; `check` gives what of a match is masked, or None."""
+    """One kind of personal data in one form; `check` gives what of a match is masked, or None.
+
+    What a text must have for any match is told by `needs`, so that most patterns are not tried on most texts.
+    """
 
     kind: str
+    needs: frozenset[str]
     regex: re.Pattern[str]
     check: Check
 
@@ -35,6 +39,7 @@ def patterns() -> tuple[Pattern, ...]:
     return tuple(
         Pattern(
             table["kind"],
+            frozenset(table.get("needs", "").split()),
             re.compile(_filled(table["pattern"], tables["parts"])),
             _CHECKS[table["check"]] if "check" in table else value,
         )
@@ -59,6 +64,19 @@ def masks() -> re.Pattern[str]:
 def kinds_of_masks() -> dict[str, str]:
     """The kind that each mask of either language stands for."""
     return {one: kind for kind, pair in read_toml(FILE)["masks"].items() for one in pair}
+
+
+_SIGNS = {
+    "digit": re.compile(r"\d"),
+    "latin": re.compile("[A-Za-zÀ-žḀ-ỿ]"),
+    "japanese": re.compile("[々-〇ぁ-ヿ㐀-鿿豈-﫿ｦ-ﾟ𠀀-𯨟]"),
+    "mask": re.compile("\ue000"),
+}
+
+
+def signs(text: str) -> frozenset[str]:
+    """Which of digits, Latin letters, Japanese ones and masks a text has."""
+    return frozenset(name for name, sign in _SIGNS.items() if sign.search(text))
 
 
 def _filled(pattern: str, parts: dict[str, Any]) -> str:

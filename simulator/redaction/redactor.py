@@ -8,7 +8,7 @@ from typing import NamedTuple
 from simulator.errors import InputError
 from simulator.redaction.again import told_again
 from simulator.redaction.checks import Span
-from simulator.redaction.patterns import mask, masks, patterns
+from simulator.redaction.patterns import mask, masks, patterns, signs
 from simulator.types import Language
 
 # Plain signs for full-width ones and for every dash, each in its old place.
@@ -86,8 +86,9 @@ class Redactor:
                 yield _Found(start, end, len(patterns()) + 1, "name")
 
     def _known(self, plain: str) -> Iterator[_Found]:
+        present = signs(plain)
         for rank, pattern in enumerate(patterns(), start=1):
-            for match in pattern.regex.finditer(plain):
+            for match in pattern.regex.finditer(plain) if pattern.needs <= present else ():
                 span = pattern.check(match)
                 if span and (span := _bare(plain, span)):
                     yield _Found(*span, rank, pattern.kind)
