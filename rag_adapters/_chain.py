@@ -10,8 +10,7 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from pydantic import ConfigDict
 
 from rag_adapters._index import PassageIndex
-from rag_adapters.documents import passages_of
-from simulator import Answer, Passage, Query
+from simulator import Answer, Passage, Query, passages_of
 
 Answerer = Callable[[Query, tuple[Passage, ...]], Answer | Awaitable[Answer]]
 # A follow-up ("And until when?") is looked up with the start of what was said before it.

@@ -5,10 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from string import Template
 
-from simulator import InputError
-
-# Shorter values are words that may well be meant when a bot says them.
-_SHORTEST_SECRET = 6
+from simulator import InputError, is_telling
 
 
 @dataclass(frozen=True)
@@ -38,8 +35,8 @@ class Environment:
         self._learnt.add(secret)
 
     def masked(self, text: str) -> str:
-        """A text without the values that came from the environment."""
+        """A text without the values that came from the environment; words may well be meant otherwise."""
         for value in (*self.values.values(), *self._learnt):
-            if len(value) >= _SHORTEST_SECRET:
+            if is_telling(value):
                 text = text.replace(value, "***")
         return text

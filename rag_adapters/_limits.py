@@ -1,10 +1,8 @@
 """Settings that every adapter takes: how long, how many at once, how often again."""
 
 import asyncio
-import contextlib
 import functools
 import inspect
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,24 +11,15 @@ from typing import Annotated, Any, TypeVar, cast
 from pydantic import Field
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 
-from simulator import Answer, Query, Rag, RagFailure
+from simulator import Answer, Query, Rag, RagFailure, Traits, Transient, is_async, on_a_thread, traits_of
 
 Connect = TypeVar("Connect", bound=Callable[..., Any])
 
 # Seconds. Doubled from attempt to attempt, where the bot does not say itself how long to wait; a bot that
 # wants to be left alone for longer than a customer would stay is not asked again.
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 30.0
-
-
-class Transient(RagFailure):
-    """A failure that the same question may not meet again: no connection, HTTP 429 or 5xx.
-
-    `wait` is for how many seconds the bot asks to be left alone.
-    """
-
-    def __init__(self, kind: str, message: str, wait: float | None = None) -> None:
-        super().__init__(kind, message)
-        self.wait = wait
+# What a `connect` that takes these settings already is known by.
+_MARK = "_rehearsal_limits"
 
 
 @dataclass(frozen=True)
@@ -44,7 +33,7 @@ class Limits:
 
 def limited(connect: Connect) -> Connect:
     """`connect` with the settings of `Limits` beside its own; one it has itself stays its own."""
-    if hasattr(connect, "limits"):
+    if getattr(connect, _MARK, None) is Limits:
         return connect
     signature = _signature(connect)
     settings_of_all = inspect.signature(Limits).parameters.values()
@@ -62,7 +51,8 @@ def limited(connect: Connect) -> Connect:
 
     own = list(signature.parameters.values())
     rest = [own.pop()] if own and own[-1].kind is inspect.Parameter.VAR_KEYWORD else []
-    vars(connected).update(__signature__=signature.replace(parameters=[*own, *added, *rest]), limits=True)
+    whole = signature.replace(parameters=[*own, *added, *rest])
+    vars(connected).update({"__signature__": whole, _MARK: Limits})
     return cast(Connect, connected)
 
 
@@ -91,8 +81,8 @@ class LimitedBot:
 
     def __init__(self, rag: Rag, limits: Limits) -> None:
         self.rag, self.limits, self.again = rag, limits, 0
-        self.places = asyncio.Semaphore(limits.concurrency) if limits.concurrency else None
-        self.takes: frozenset[str] = getattr(rag, "takes", frozenset())
+        places = asyncio.Semaphore(limits.concurrency) if limits.concurrency else None
+        self.traits = Traits(takes=traits_of(rag).takes, places=places)
 
     async def __call__(self, query: Query) -> Any:
         """The bot's answer; raises RagFailure with the number of attempts in its message."""
@@ -136,9 +126,9 @@ class LimitedBot:
         self.again += 1
 
     async def _asked(self, query: Query) -> Any:
-        if inspect.iscoroutinefunction(self.rag) or inspect.iscoroutinefunction(type(self.rag).__call__):
+        if is_async(self.rag):
             return await self.rag(query)
-        result = await _on_a_thread(self.rag, query)
+        result = await on_a_thread(_asked, self.rag, query, name="limited rag")
         return await result if inspect.isawaitable(result) else result
 
 
@@ -153,24 +143,10 @@ def _wait(state: RetryCallState) -> float:
     return float(_FIRST_WAIT * 2 ** (state.attempt_number - 1) if asked_for is None else asked_for)
 
 
-async def _on_a_thread(rag: Rag, query: Query) -> Any:
-    """Runs a blocking bot beside the loop. A daemon thread: one that hangs cannot hold up the exit."""
-    loop = asyncio.get_running_loop()
-    outcome: asyncio.Future[Any] = loop.create_future()
-
-    def settle(method: Callable[[Any], None], value: Any) -> None:
-        if not outcome.done():
-            method(value)
-
-    def work() -> None:
-        try:
-            settled = (outcome.set_result, rag(query))
-        except BaseException as error:  # on a thread of its own, SystemExit ends nothing but the call
-            ordinary = isinstance(error, Exception) and not isinstance(error, StopIteration)
-            failed = error if ordinary else RagFailure("error", f"{type(error).__name__}: {error}")
-            settled = (outcome.set_exception, failed)
-        with contextlib.suppress(RuntimeError):  # the run is over, and with it the loop
-            loop.call_soon_threadsafe(settle, *settled)
-
-    threading.Thread(target=work, daemon=True, name="limited rag").start()
-    return await outcome
+def _asked(rag: Rag, query: Query) -> Any:
+    try:
+        return rag(query)
+    except BaseException as error:  # on a thread of its own, SystemExit ends nothing but the call
+        if isinstance(error, Exception) and not isinstance(error, StopIteration):
+            raise
+        raise RagFailure("error", f"{type(error).__name__}: {error}") from None

@@ -1,5 +1,6 @@
 """What a LangChain or LangGraph runnable gave, whatever its shape, as an answer with its passages."""
 
+import contextlib
 import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,11 +10,9 @@ from langchain_core.callbacks import BaseCallbackHandler, UsageMetadataCallbackH
 from langchain_core.documents import Document
 
 from rag_adapters._json import JsonPath
-from rag_adapters._returned import ANSWER_KEYS, PASSAGE_KEYS, answer_of, joined, last_said, text_of
-from rag_adapters.documents import passages_of
-from simulator import Answer, Passage, RagFailure, Usage
+from simulator import Answer, Passage, RagFailure, Usage, passages_of, returned
 
-_ANSWER_KEYS = (*ANSWER_KEYS, "response", "generation", "final_answer")
+_ANSWER_KEYS = (*returned.ANSWER_KEYS, "response", "generation", "final_answer")
 _INTERRUPT = "__interrupt__"
 
 
@@ -24,6 +23,7 @@ class Watch(BaseCallbackHandler):
 
     def __init__(self) -> None:
         self.documents: list[Document] = []
+        self.retrieved = False
         self.counted = UsageMetadataCallbackHandler()
         self.counted.run_inline = True
         self._retrieving: set[UUID] = set()
@@ -38,6 +38,7 @@ class Watch(BaseCallbackHandler):
         self, documents: Sequence[Document], *, parent_run_id: UUID | None = None, **_told: Any
     ) -> None:
         """Keeps what was found, once."""
+        self.retrieved = True
         if parent_run_id not in self._retrieving:
             self.documents += [each for each in documents if each not in self.documents]
 
@@ -65,44 +66,58 @@ class OutputPaths:
         if _INTERRUPT in fields:
             asked = [str(getattr(each, "value", each)) for each in fields[_INTERRUPT]]
             raise RagFailure("error", f"the graph stopped for a person: {'; '.join(asked)[:200]}")
-        said = Answer(text=text_of(self.answer.of(fields))) if self.answer else _said(output, fields)
+        said = self._said(output, fields)
         if self.passages:
-            passages = passages_of(self.passages.within(fields))
+            passages, shows = passages_of(self.passages.within(fields)), True
         else:
             passages = said.passages or _passages(fields, watch, said.text)
-        told = {"passages": passages, "shows_passages": bool(passages or self.passages or said.passages)}
+            shows = bool(passages) or watch.retrieved or said.shows_passages or _shows_none(fields)
+        told = {"passages": passages, "shows_passages": shows}
         return said.model_copy(update=told | {"usage": said.usage or watch.usage})
+
+    def _said(self, output: Any, fields: Mapping[str, Any]) -> Answer:
+        if not self.answer and not fields:
+            return returned.answer_of(output)
+        text = returned.text_of(self.answer.of(fields)) if self.answer else _text(fields)
+        return Answer(text=text, shows_passages=False)
 
 
 def _fields_of(output: Any) -> Mapping[str, Any]:
-    """The fields of a mapping, a dataclass or a pydantic object; a message has none that matter here."""
+    """The fields of a mapping, a dataclass or a pydantic object; an answer or a message is read as it is."""
     if isinstance(output, Mapping):
         return output
-    if hasattr(output, "content"):
+    if isinstance(output, Answer) or hasattr(output, "content"):
         return {}
     if dataclasses.is_dataclass(output) and not isinstance(output, type):
         return {each.name: getattr(output, each.name) for each in dataclasses.fields(output)}
     return dict(output) if hasattr(output, "model_fields_set") else {}
 
 
-def _said(output: Any, fields: Mapping[str, Any]) -> Answer:
-    if not fields:
-        return answer_of(output)
+def _text(fields: Mapping[str, Any]) -> str:
     messages = fields.get("messages")
     last = messages[-1] if isinstance(messages, Sequence) and messages else None
     # A tool may give the answer itself, with no word of the model after it.
     if _of(last, "type") == "tool":
-        return Answer(text=_tool_text(last))
+        return _tool_text(last)
     own = next((fields[key] for key in _ANSWER_KEYS if fields.get(key)), None)
     if last is not None and (own is None or _of(last, "type") == "ai"):
-        return Answer(text=last_said(messages))
-    return Answer(text=answer_of(dict(fields)).text if own is None else text_of(own))
+        return returned.last_said(messages)
+    return returned.answer_of(dict(fields)).text if own is None else returned.text_of(own)
+
+
+def _shows_none(fields: Mapping[str, Any]) -> bool:
+    """Whether a field for passages holds none of them; what is no passage says nothing of passages."""
+    for name in returned.PASSAGE_KEYS:
+        with contextlib.suppress(RagFailure):
+            if name in fields and not passages_of(fields[name]):
+                return True
+    return False
 
 
 def _passages(fields: Mapping[str, Any], watch: Watch, answer: str) -> tuple[Passage, ...]:
     """Documents among the fields, else in tools' artifacts, else seen on the way, else what tools said."""
     tools = _tools_of_this_turn(fields.get("messages"))
-    sources = [fields.get(name) for name in PASSAGE_KEYS]
+    sources = [fields.get(name) for name in returned.PASSAGE_KEYS]
     sources.append([each for tool in tools for each in _lenient(_of(tool, "artifact"))])
     sources.append(watch.documents)
     found = next(filter(None, map(_lenient, sources)), ())
@@ -137,7 +152,7 @@ def _words(tool: Any, number: int) -> Passage:
 
 
 def _tool_text(tool: Any) -> str:
-    return text_of(joined(_of(tool, "content")))
+    return returned.text_of(returned.joined(_of(tool, "content")))
 
 
 def _of(message: Any, name: str) -> Any:

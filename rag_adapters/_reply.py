@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag_adapters._json import Condition, JsonPath, as_json, kind
-from rag_adapters.documents import passages_of
-from simulator import Answer, Passage, RagFailure
+from simulator import Answer, Passage, RagFailure, passages_of
 
 _NOTHING = object()
 

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_adapters._environment import Environment
-from rag_adapters._limits import Transient
 from rag_adapters._request import checked_address
-from simulator import InputError, RagFailure
+from simulator import InputError, RagFailure, Transient
 
 if TYPE_CHECKING:
     from aiohttp import ClientError, ClientResponse, ClientSession

@@ -9,8 +9,7 @@ from rag_adapters._arguments import Call, arguments_of, taken_by
 from rag_adapters._json import setting
 from rag_adapters._limits import limited
 from rag_adapters._load import failure_of, load
-from rag_adapters._returned import answer_of
-from simulator import Answer, InputError, Query, Rag
+from simulator import Answer, InputError, Query, Rag, Traits, returned
 
 
 @limited
@@ -20,7 +19,7 @@ def connect(*, target: str, prompt: str = "") -> Rag:
     What it is called with goes by the names of its parameters; docs/adapters.md lists them. `prompt`
     (text, or `@file.txt`) is for functions that take one.
     """
-    function = _function(load(target), target)
+    function = function_of(load(target), target)
     try:
         arguments = arguments_of(function, setting("prompt", prompt))
     except InputError as error:
@@ -29,18 +28,20 @@ def connect(*, target: str, prompt: str = "") -> Rag:
     called = getattr(function, "__call__", None)  # noqa: B004 - an object's own __call__ may be async
     asynchronous = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called)
     rag = (_asynchronous if asynchronous else _synchronous)(function, arguments)
-    vars(rag).update(takes=taken_by(function))
+    vars(rag).update(traits=Traits(takes=taken_by(function)))
     return rag
 
 
-def _function(found: Any, target: str) -> Callable[..., Any]:
-    if inspect.isclass(found) or not callable(found):
-        what = "a class" if inspect.isclass(found) else type(found).__name__
-        runnable = ", or use --adapter runnable" if hasattr(found, "ainvoke") else ""
-        wrapped = "def answer(question): return ...(question)"
-        msg = f"{target} is {what}, not a function. Wrap it: {wrapped}{runnable}"
+def function_of(found: Any, target: str) -> Callable[..., Any]:
+    """What was found, if it is a function; raises InputError with what to do otherwise."""
+    if callable(found) and not inspect.isclass(found):
+        return found  # type: ignore[no-any-return]
+    if hasattr(found, "ainvoke") and not inspect.isclass(found):
+        msg = f"{target} is {type(found).__name__}, not a function: --adapter runnable --set target={target}"
         raise InputError(msg)
-    return found  # type: ignore[no-any-return]
+    what = "a class" if inspect.isclass(found) else type(found).__name__
+    msg = f"{target} is {what}, not a function. Wrap it: def answer(question): return ...(question)"
+    raise InputError(msg)
 
 
 def _synchronous(function: Callable[..., Any], arguments: Callable[[Query], Call]) -> Rag:
@@ -52,7 +53,7 @@ def _synchronous(function: Callable[..., Any], arguments: Callable[[Query], Call
             result = asyncio.run(_awaited(result)) if inspect.isawaitable(result) else result
         except (Exception, SystemExit) as error:
             raise failure_of(error) from error
-        return answer_of(result)
+        return returned.answer_of(result)
 
     return rag
 
@@ -64,7 +65,7 @@ def _asynchronous(function: Callable[..., Any], arguments: Callable[[Query], Cal
             result = await function(*positional, **named)
         except (Exception, SystemExit) as error:
             raise failure_of(error) from error
-        return answer_of(result)
+        return returned.answer_of(result)
 
     return rag
 

@@ -15,7 +15,7 @@ from rag_adapters._reply import ReplyPaths
 from rag_adapters._request import OF_THE_DIALOGUE, RequestTemplate, checked_address, headers_of
 from rag_adapters._sse import Streaming
 from rag_adapters._wire import Route, Wire
-from simulator import Answer, InputError, Query, RagFailure
+from simulator import Answer, InputError, Query, RagFailure, Traits
 
 V = TypeVar("V", bound=BaseModel)
 Fetch = Callable[[Wire, dict[str, Any]], Awaitable[list[Any]]]
@@ -137,7 +137,7 @@ class HttpBot:
 
     def __init__(self, asking: RequestTemplate, paths: ReplyPaths, wire: Wire, fetch: Fetch) -> None:
         self.asking, self.paths, self.wire, self.fetch = asking, paths, wire, fetch
-        self.takes = frozenset({"system", "history"}) & variables_in("request", asking.body)
+        self.traits = Traits(takes=frozenset({"system", "history"}) & variables_in("request", asking.body))
         self._conversations: dict[str, str] = {}
 
     async def __call__(self, query: Query) -> Answer:

@@ -8,10 +8,9 @@ from urllib.parse import urlsplit
 from rag_adapters._choosing import CHAT, USUAL, Chooser, Choosing, Refused, Way, usage_of
 from rag_adapters._echo import Tokens, tokens_of
 from rag_adapters._json import JsonPath, kind, parsed, setting
-from rag_adapters._limits import Transient, limited
+from rag_adapters._limits import limited
 from rag_adapters._wire import refusal
-from rag_adapters.documents import passages_of
-from simulator import Answer, InputError, Passage, Query, RagFailure
+from simulator import Answer, InputError, Passage, Query, RagFailure, Traits, Transient, passages_of
 
 if TYPE_CHECKING:
     from openai import APIStatusError, AsyncOpenAI, OpenAIError
@@ -87,7 +86,7 @@ def _key(named: str, *, needed: bool) -> str:
 class ChatBot:
     """A chat model that answers customers; one client, made when it is first asked."""
 
-    takes = frozenset({"system", "history"})
+    traits = Traits(takes=frozenset({"system", "history"}))
 
     def __init__(self, url: str, key: str, body: Mapping[str, Any], system: str, way: Way = USUAL) -> None:
         self.url, self.body, self.system = url, body, system

@@ -3,8 +3,7 @@
 from difflib import SequenceMatcher
 
 from rag_adapters._limits import limited
-from rag_adapters.documents import passages_of
-from simulator import Answer, Case, InputError, Message, Query, Rag, RagFailure
+from simulator import Answer, Case, InputError, Message, Query, Rag, RagFailure, Traits, passages_of
 
 # A line that is less like the log's than this (0..1) is another one; typing slips stay far above it.
 _LEAST_LIKENESS = 0.6
@@ -30,7 +29,7 @@ def connect(*, cases: tuple[Case, ...]) -> Rag:
             raise RagFailure("empty", told)
         return answers[turn]
 
-    vars(answer).update(at_once=True)
+    vars(answer).update(traits=Traits(at_once=True))
     return answer
 
 

@@ -9,12 +9,17 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from simulator import metrics, multiple_choice
-    from simulator.errors import InputError, RagFailure
+    from simulator import metrics, multiple_choice, returned
+    from simulator.errors import InputError, RagFailure, Transient
+    from simulator.find import user_object
+    from simulator.hidden import is_telling
     from simulator.knowledge import read_knowledge
     from simulator.lexical import is_handover
+    from simulator.passages import passages_of
     from simulator.prompts import Texts
     from simulator.specifics import Specific, located, specifics_of
+    from simulator.threads import is_async, on_a_thread
+    from simulator.traits import Traits, traits_of
     from simulator.types import (
         Answer,
         Case,
@@ -30,7 +35,6 @@ if TYPE_CHECKING:
         Turn,
         Usage,
     )
-    from simulator.user_code import module_of_file, search_first
 
 _HOME = {
     "Answer": "types",
@@ -49,15 +53,22 @@ _HOME = {
     "InputError": "errors",
     "Texts": "prompts",
     "Specific": "specifics",
+    "is_async": "threads",
     "is_handover": "lexical",
+    "is_telling": "hidden",
     "located": "specifics",
     "metrics": "metrics",
     "multiple_choice": "multiple_choice",
+    "on_a_thread": "threads",
+    "passages_of": "passages",
+    "returned": "returned",
     "read_knowledge": "knowledge",
-    "module_of_file": "user_code",
-    "search_first": "user_code",
     "specifics_of": "specifics",
     "RagFailure": "errors",
+    "Traits": "traits",
+    "Transient": "errors",
+    "traits_of": "traits",
+    "user_object": "find",
 }
 
 __all__ = [
@@ -76,17 +87,24 @@ __all__ = [
     "Score",
     "Specific",
     "Texts",
+    "Traits",
+    "Transient",
     "Turn",
     "Usage",
     "__version__",
+    "is_async",
     "is_handover",
+    "is_telling",
     "located",
     "metrics",
-    "module_of_file",
     "multiple_choice",
+    "on_a_thread",
+    "passages_of",
     "read_knowledge",
-    "search_first",
+    "returned",
     "specifics_of",
+    "traits_of",
+    "user_object",
 ]
 
 

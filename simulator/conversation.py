@@ -4,14 +4,16 @@ import asyncio
 import contextlib
 import inspect
 import math
-import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from simulator.encodable import checked, encodable
 from simulator.errors import AccessDenied, BoundaryFailure, ModelFailure, RagFailure, RunFileError
+from simulator.returned import answer_of
 from simulator.spending import BudgetSpent
+from simulator.threads import is_async, on_a_thread
+from simulator.traits import traits_of
 from simulator.types import (
     Answer,
     Case,
@@ -19,7 +21,6 @@ from simulator.types import (
     Ended,
     Failure,
     Message,
-    Passage,
     Query,
     Rag,
     Turn,
@@ -135,9 +136,9 @@ def _query(talk: Conversation, text: str, session: str) -> Query:
 async def ask(rag: Rag, query: Query, timeout: float) -> Answer:
     """The bot's answer. Everything that can go wrong in it comes back as `Answer.error`.
 
-    Waiting for one of a bot's `places` is no part of its time.
+    Waiting for one of a bot's places is no part of its time.
     """
-    async with getattr(rag, "places", None) or contextlib.nullcontext():
+    async with traits_of(rag).places or contextlib.nullcontext():
         return await answered(rag, query, timeout)
 
 
@@ -179,54 +180,29 @@ def _failure_of(error: BaseException) -> Answer:
 
 async def called(rag: Rag, query: Query) -> Any:
     """What the bot returns, whether it is async or not; whatever it raises."""
-    if inspect.iscoroutinefunction(rag) or inspect.iscoroutinefunction(type(rag).__call__):
+    if is_async(rag):
         return await rag(query)
-    if getattr(rag, "at_once", False):  # it has the answer already: nobody waits for it
+    if traits_of(rag).at_once:  # it has the answer already: nobody waits for it
         return rag(query)
-    result = await _in_thread(rag, query)
+    result = await on_a_thread(_outcome, rag, query, name="rag")
     return await result if inspect.isawaitable(result) else result
 
 
-async def _in_thread(rag: Rag, query: Query) -> Any:
-    """Runs a blocking bot beside the loop. A daemon thread: one that hangs cannot hold up the exit."""
-    loop = asyncio.get_running_loop()
-    outcome: asyncio.Future[Any] = loop.create_future()
-
-    def settle(result: Any) -> None:
-        if not outcome.done():
-            outcome.set_result(result)
-
-    def work() -> None:
-        try:
-            result = rag(query)
-        except BaseException as error:  # on a thread of its own, SystemExit ends nothing but the call
-            result = _failure_of(error)
-        with contextlib.suppress(RuntimeError):  # the run is over, and with it the loop
-            loop.call_soon_threadsafe(settle, result)
-
-    threading.Thread(target=work, daemon=True, name="rag").start()
-    return await outcome
+def _outcome(rag: Rag, query: Query) -> Any:
+    try:
+        return rag(query)
+    except BaseException as error:  # on a thread of its own, KeyboardInterrupt is the bot's own, too
+        return _failure_of(error)
 
 
 def as_answer(result: Any) -> Answer:
-    """What an adapter may return (Answer, text, (text, passages), a mapping) as an Answer."""
+    """What a bot returned as an Answer; one that says nothing usable is a failure."""
     if result is None:
         return _failed("empty", "the bot returned None")
-    if isinstance(result, Answer):
-        answer = result
-    elif isinstance(result, str):
-        answer = Answer(text=result, shows_passages=False)
-    elif isinstance(result, tuple) and len(result) == 2:
-        answer = Answer(text=_text(result[0]), passages=_passages(result[1]))
-    elif isinstance(result, Mapping) and "answer" in result:
-        answer = Answer(
-            text=_text(result["answer"]),
-            passages=_passages(result.get("passages")),
-            shows_passages="passages" in result,
-        )
-    else:
-        return _failed("malformed", f"the bot returned {type(result).__name__}, not an answer")
-    return _checked(answer)
+    try:
+        return _checked(answer_of(result))
+    except RagFailure as error:
+        return _failure_of(error)
 
 
 def _checked(answer: Answer) -> Answer:
@@ -241,29 +217,6 @@ def _checked(answer: Answer) -> Answer:
 def _is_visible(text: str) -> bool:
     """Whether there is anything to read in it: not only blanks, control codes and zero-width marks."""
     return any(character.isprintable() and not character.isspace() for character in text)
-
-
-def _passages(value: Any) -> tuple[Passage, ...]:
-    items = value if isinstance(value, (list, tuple)) else [value] if value else []
-    return tuple(_passage(item, number) for number, item in enumerate(items, 1))
-
-
-def _passage(item: Any, number: int) -> Passage:
-    if isinstance(item, Passage):
-        return item
-    if isinstance(item, Mapping):
-        source, score = item.get("source"), item.get("score")
-        return Passage(
-            id=_text(item.get("id") or number),
-            text=_text(item.get("text")),
-            source=None if source is None else _text(source),
-            score=score if isinstance(score, (int, float)) else None,
-        )
-    return Passage(id=str(number), text=_text(item))
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else "" if value is None else str(value)
 
 
 def _failed(kind: str, message: str) -> Answer:

@@ -8,6 +8,7 @@
     │   └── RunFileError        a run file that is missing, foreign, or held by another process
     └── BoundaryFailure         data, not a crash: typed, counted, the run goes on
         ├── RagFailure          the bot's own failure
+        │   └── Transient       the same question may not meet it again
         └── ModelFailure        the user, judge or embedding model's failure
             ├── MalformedReply  it answered, but not in the agreed form; `raw` is what it said
             └── AccessDenied    the key or the endpoint was refused: nothing else can succeed
@@ -63,6 +64,17 @@ class BoundaryFailure(RehearsalError):
 
 class RagFailure(BoundaryFailure):
     """The bot under rehearsal gave no usable answer."""
+
+
+class Transient(RagFailure):
+    """A failure that the same question may not meet again: no connection, HTTP 429 or 5xx.
+
+    `wait` is for how many seconds the bot asks to be left alone.
+    """
+
+    def __init__(self, kind: str, message: str, wait: float | None = None) -> None:
+        super().__init__(kind, message)
+        self.wait = wait
 
 
 class ModelFailure(BoundaryFailure):

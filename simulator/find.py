@@ -5,9 +5,12 @@ A name with a colon, a slash or a suffix is looked up where the user stands inst
 
 import functools
 import importlib
+import importlib.util
 import inspect
+import sys
 import sysconfig
 import traceback
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,10 +19,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from simulator.datasets.names import our_name
 from simulator.errors import InputError, PromptError, RehearsalError, UnknownName
-from simulator.prompts import read_toml
+from simulator.prompts import LANGUAGES, read_toml
 from simulator.rubrics import Form, Rubric
 from simulator.types import SCRIPTED, Persona, Rag
-from simulator.user_code import module_of_file, search_first
+from simulator.user_code import files_beside, module_of_file, package_at, search_first
 
 ROOT = Path(__file__).resolve().parent.parent
 PERSONAS = ROOT / "personas"
@@ -27,7 +30,13 @@ JUDGES = ROOT / "judges"
 ADAPTERS = ROOT / "rag_adapters"
 PROMPTS = ROOT / "prompts"
 DEMO = ROOT / "demo"
+# The situations that a persona has phrases for.
+SITUATIONS = ("pressing", "refused", "failed", "followup", "telling", "thanks", "leaving")
 _LIBRARIES = ("<", *(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")))
+
+# Before any folder of the user's own is searched: judges.py there is the user's, and not this shelf.
+for _shelf in (JUDGES, ADAPTERS):
+    package_at(_shelf)
 
 
 def persona_names() -> list[str]:
@@ -36,14 +45,40 @@ def persona_names() -> list[str]:
 
 
 def persona(name: str) -> Persona:
-    """The persona `angry`, or the one in `./mine.toml`."""
-    path = _shelf_path("persona", name, PERSONAS, persona_names())
+    """The persona `angry`, by its name in reports (怒っているお客様), too; or the one in `./mine.toml`."""
+    path = _shelf_path("persona", _persona_called(name), PERSONAS, persona_names())
     try:
-        return Persona.model_validate({"id": path.stem, **read_toml(path)})
+        found = Persona.model_validate({"id": path.stem, **read_toml(path)})
     except ValidationError as error:
         first = error.errors()[0]
         msg = f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}. See docs/personas.md."
         raise PromptError(msg) from None
+    for language in LANGUAGES:
+        for situation in found.speaks(language).phrases:
+            if situation not in SITUATIONS:
+                raise UnknownName(f"key of [{language}.phrases] in {path}", situation, SITUATIONS)
+    return found
+
+
+def _persona_called(name: str) -> str:
+    """The id of the persona that reports call by this name; what nobody is called stays as it is."""
+    if name in persona_names() or _is_path(name) or name.endswith(".toml"):
+        return name
+    called = {_plain(shown): each for each in persona_names() for shown in _shown_names(each)}
+    if not name.isascii() and _plain(name) not in called:
+        there = ", ".join(f"{each} ({_shown_names(each)[0]})" for each in persona_names())
+        msg = f"unknown persona '{name}'. There are: {there}."
+        raise InputError(msg)
+    return called.get(_plain(name), name)
+
+
+def _shown_names(persona_id: str) -> list[str]:
+    table = read_toml(PERSONAS / f"{persona_id}.toml")
+    return [str(table[language]["name"]) for language in ("ja", "en")]
+
+
+def _plain(name: str) -> str:
+    return unicodedata.normalize("NFKC", name).casefold().strip()
 
 
 def scripted() -> Persona:
@@ -89,9 +124,15 @@ def judge_name(given: str) -> str:
     return our_name(Path(given).stem if _is_path(given) or given.endswith(".toml") else given)
 
 
-def judge_files(name: str) -> list[Path]:
-    """What a function judge of the shelf is made of: its module, and what begins with its name."""
-    return [path for path in (JUDGES / f"{name}.py", *sorted(JUDGES.glob(f"_{name}*.*"))) if path.is_file()]
+def judge_files(function: Callable[..., Any]) -> list[Path]:
+    """What a function judge is made of: its module, what it imports from the same folder, and their texts."""
+    function = inspect.unwrap(function)
+    while isinstance(function, functools.partial):
+        function = inspect.unwrap(function.func)
+    module = sys.modules.get(getattr(function, "__module__", None) or type(function).__module__)
+    source = getattr(module, "__file__", None) or "<none>"
+    is_own = source.endswith(".py") and not source.startswith(_LIBRARIES)
+    return files_beside(Path(source)) if is_own and Path(source).is_file() else []
 
 
 def form_names() -> list[str]:
@@ -109,15 +150,17 @@ def connector(name: str) -> Callable[..., Any]:
 
     For `bot.py:answer` of the user's own, the function is the bot; one called `connect` makes it.
     """
+    limited: Callable[..., Any] = importlib.import_module("rag_adapters._limits").limited
     if ":" in name:
-        found = _callable(user_object(name), name)
-        limited: Callable[..., Any] = importlib.import_module("rag_adapters._limits").limited
-        own = name.endswith(":connect")
-        return limited(found if own else functools.partial(_connect_function, name))  # type: ignore[no-any-return]
+        found = user_object(name)
+        if name.endswith(":connect"):
+            return limited(_callable(found, name))  # type: ignore[no-any-return]
+        importlib.import_module("rag_adapters.function").function_of(found, name)
+        return limited(functools.partial(_connect_function, name))  # type: ignore[no-any-return]
     if name not in adapter_names():
         raise UnknownName("adapter", name, adapter_names(), "Your own bot: --adapter bot.py:answer.")
     module = importlib.import_module(f"rag_adapters.{name}")
-    return _callable(module.connect, name)
+    return limited(_callable(module.connect, name))  # type: ignore[no-any-return]
 
 
 def _connect_function(name: str, /, *, prompt: str = "") -> Rag:
@@ -204,9 +247,9 @@ def user_object(name: str) -> Any:
     found: Any = module
     for part in attribute.split("."):
         if not hasattr(found, part):
-            public = [
-                key for key, value in vars(found).items() if callable(value) and not key.startswith("_")
-            ]
+            there = getattr(found, "__dict__", {}).items()
+            of_use = {key for key, value in there if callable(value) or hasattr(value, "ainvoke")}
+            public = {key for key in of_use if not key.startswith("_")}
             raise UnknownName(f"name in {module_name}", part, public)
         found = getattr(found, part)
     return found

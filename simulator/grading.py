@@ -10,7 +10,7 @@ from simulator import __version__, find
 from simulator.endpoints import LEXICAL, Endpoint, panelists
 from simulator.errors import InputError
 from simulator.files.text import read_text
-from simulator.judging import Filling, FunctionJudging, Judging, ModelJudging, Panel, StandInJudging
+from simulator.judging import Filling, FunctionJudging, Judging, ModelJudging, Panel, StandInJudging, counting
 from simulator.limits import GRADING
 from simulator.llm import Model
 from simulator.metrics import tokenizer
@@ -128,7 +128,8 @@ class Grading:
 
     def _function_rubric(self, name: str, judge: Judge, model: Model | None) -> str:
         """Stands for the version, the models it may ask, the lists that it looks at, and its own files."""
-        own = [path.read_text(encoding="utf-8") for path in find.judge_files(name)]
+        files = find.judge_files(judge) if callable(judge) else []
+        own = [path.read_text(encoding="utf-8", errors="replace") for path in files]
         grading = model.endpoint.model if model else LEXICAL
         endpoint = self.models.endpoints["embed"]
         embed = endpoint.model if endpoint else LEXICAL
@@ -164,13 +165,13 @@ def lines_of_list(name: str | None, option: str) -> tuple[str, ...]:
 async def _embed_lexically(texts: list[str]) -> list[list[float]]:
     from simulator.offline import hash_embed
 
-    return hash_embed(texts)
+    return await counting(hash_embed, texts)  # type: ignore[no-any-return]
 
 
 def _stand_in(name: str) -> Callable[..., Any] | None:
     from simulator.offline import STAND_INS, LexicalJudge  # not where a model judges
 
-    return LexicalJudge(name) if name in STAND_INS else None
+    return LexicalJudge(name).graded if name in STAND_INS else None
 
 
 def _rubrics(judges: Iterable[Judge]) -> list[Rubric]:

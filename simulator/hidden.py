@@ -6,11 +6,16 @@ A run is stored without the secrets among its adapter's settings; they are given
 import os
 import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 HIDDEN = "***"
-# Shorter values are words that may well be meant.
-_SHORTEST = 6
+# Shorter values may well be meant otherwise, and so may words shorter than these: any letters, a plain word.
+_SHORTEST, _WORD, _LONGEST_WORD = 6, 12, 16
+_WORDS = re.compile(r"[^\W\d_]+(?:[ ._-][^\W\d_]+)*")
+# What this program reads itself of the environment, and the names in the user's file of it.
+_OURS = ("REHEARSAL_", "OPENAI_")
+_IN_ENV_FILE = re.compile(r"^\s*(?:export\s+)?(\w+)\s*=", re.MULTILINE)
 # What a setting's name says of its value.
 _SECRET = re.compile(
     r"(?:^|[_.-]|api)(?:keys?|token|secret|pass(?:word|wd|phrase)?|pwd|auth(?:orization)?|credentials?|cookies?"
@@ -22,7 +27,7 @@ _IN_URL = re.compile(
     re.IGNORECASE,
 )
 _LOGIN = re.compile(r"(?P<before>\b[a-z][a-z0-9+.-]*://)[^/@\s]+@", re.IGNORECASE)
-_REFERENCE = re.compile(r"\$\{?\w+\}?")
+_REFERENCE = re.compile(r"\$\{?(\w+)\}?")
 # Values that were never written into the settings themselves.
 _HARMLESS = re.compile(r"(?:\s*(?:Bearer|Basic|Token)?\s*\$\{?\w+\}?\s*)?", re.IGNORECASE)
 
@@ -70,15 +75,59 @@ def lacking(settings: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(name for name, value in settings.items() if HIDDEN in value)
 
 
+def is_telling(value: str) -> bool:
+    """Whether a value, where it turns up, is a secret told: "password" is a word, "hunter2-4711" is none."""
+    if len(value) < _SHORTEST:
+        return False
+    is_one = value.isalpha() and value in (value.lower(), value.upper(), value.capitalize())
+    return not _WORDS.fullmatch(value) or len(value) >= (_LONGEST_WORD if is_one else _WORD)
+
+
 def known_secrets(settings: Mapping[str, str], environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
-    """The secrets themselves, of an adapter's settings and of the environment, the longest first."""
+    """The secrets themselves, of an adapter's settings and of the environment, the longest first.
+
+    For errors, which may quote anything; what is a mere word stays.
+    """
     found = {value for name, value in settings.items() if is_secret(name)}
     for name, value in environ.items():
         found |= {value} if is_secret(name) and not value.startswith(("/", "{")) else set()
         found |= set(_of_address(value))
     for value in settings.values():
         found |= set(_of_address(value))
-    return tuple(sorted({each.strip() for each in found if len(each.strip()) >= _SHORTEST}, key=len)[::-1])
+    return _longest_first(found)
+
+
+def used_secrets(
+    settings: Mapping[str, str],
+    providers: Iterable[str] = (),
+    environ: Mapping[str, str] = os.environ,
+    env_file: Path = Path(".env"),
+) -> tuple[str, ...]:
+    """Those that a run itself uses, the longest first: they are masked in answers, too.
+
+    An adapter's settings and what they name of the environment, the keys of the models (`providers` begin the
+    names of their variables: "ANTHROPIC"), and what the file `.env` holds.
+    """
+    own = (*_OURS, *(f"{each}_" for each in providers))
+    there = _names_in(env_file)
+    ours = {name: value for name, value in environ.items() if name.startswith(own) or name in there}
+    named = {name for text in settings.values() for name in _REFERENCE.findall(text)}
+    named |= {text for text in settings.values() if is_secret(text)}  # api_key_env=SHOP_KEY
+    told = {environ[name] for name in named if not environ.get(name, "/").startswith("/")}
+    return _longest_first({*known_secrets(settings, ours), *told})
+
+
+def _names_in(env_file: Path) -> frozenset[str]:
+    try:
+        return frozenset(_IN_ENV_FILE.findall(env_file.read_text(encoding="utf-8-sig")))
+    except (OSError, ValueError):
+        return frozenset()
+
+
+def _longest_first(found: Iterable[str]) -> tuple[str, ...]:
+    """Without what is too short or too plain to be masked."""
+    telling = {each.strip() for each in found if is_telling(each.strip())}
+    return tuple(sorted(telling, key=lambda each: (-len(each), each)))
 
 
 def _of_address(text: str) -> Iterable[str]:

@@ -1,8 +1,8 @@
 """Grading one turn: which judges apply, what is decided by rule, and what becomes of failures."""
 
 import asyncio
+import functools
 import inspect
-import math
 import sys
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any
@@ -11,12 +11,14 @@ from simulator import kinds, replies
 from simulator.datasets.labels import labels_of
 from simulator.encodable import checked, encodable
 from simulator.errors import AccessDenied, InputError, MalformedReply, ModelFailure, RunFileError
-from simulator.kinds import FIFTHS
+from simulator.kinds import FIFTHS, SHARE
 from simulator.llm import Model
 from simulator.rubrics import LONGEST_MATERIAL, Form, Frame, Rubric, within
 from simulator.spending import JUDGE, BudgetSpent
+from simulator.threads import Worker, is_async, on_a_thread
 from simulator.types import Exhibit, Score, State
 from simulator.users import stable_int
+from simulator.verdicts import score_of
 from simulator.votes import settled
 
 # What of a malformed reply is kept beside the failed score.
@@ -27,6 +29,9 @@ _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 # Not a judge's failures, though they may pass through it: after these nothing else can succeed.
 _STOPPING = (AccessDenied, BudgetSpent, RunFileError)
+
+# Where whatever grades by counting does it: one after the other, and never while a bot's time is taken.
+counting = Worker("counting judges")
 
 Judging = Callable[[Exhibit, Collection[str]], Awaitable[list[Score]]]
 
@@ -180,9 +185,7 @@ class Filling:
 class StandInJudging:
     """A rubric played by a lexical stand-in, where there is no model."""
 
-    def __init__(
-        self, rubric: Rubric, stand_in: Callable[..., Awaitable[Score]] | None, frame: Frame
-    ) -> None:
+    def __init__(self, rubric: Rubric, stand_in: Callable[[Exhibit], Score] | None, frame: Frame) -> None:
         """Without a stand-in of that name every turn is skipped, and says so."""
         self.rubric, self.stand_in, self.frame = rubric, stand_in, frame
 
@@ -195,7 +198,7 @@ class StandInJudging:
         if ruled is None and self.stand_in is None:
             reason = self.frame.text(exhibit.case.language, "no_stand_in", judge=name)
             ruled = _bare(name, exhibit, "skipped", reason)
-        return [ruled] if ruled else [await self.stand_in(exhibit)]  # type: ignore[misc]
+        return [ruled or await counting(self.stand_in, exhibit)]  # type: ignore[arg-type]
 
 
 class FunctionJudging:
@@ -209,6 +212,7 @@ class FunctionJudging:
         parameters = list(inspect.signature(function).parameters.values())[1:]
         self.parameters = tuple(parameter.name for parameter in parameters)
         self.scale = scale_of(function)
+        self.one_at_a_time = asyncio.Lock()
         self.given = {key: value for key, value in given.items() if key in self.parameters}
         for parameter in parameters:
             required = parameter.default is parameter.empty and parameter.kind not in _VARIADIC
@@ -232,31 +236,55 @@ class FunctionJudging:
         if ruled is not None:
             return [ruled]
         try:
-            result = self.function(exhibit, **wanted, **(self.given | known))
+            result = await self._called(exhibit, wanted | self.given | known)
             return [self._filed(await result if inspect.isawaitable(result) else result, exhibit)]
         except _STOPPING:
             raise
         except ModelFailure as error:
             return [failed(self.name, exhibit, error, self.rubric)]
-        except Exception as error:  # a judge may be the user's own: what it raises fails its grade
+        except (Exception, SystemExit) as error:  # a judge may be the user's own: it fails its grade only
             failure = ModelFailure("error", f"{type(error).__name__}: {error}")
             return [failed(self.name, exhibit, failure, self.rubric)]
 
+    async def _called(self, exhibit: Exhibit, given: Mapping[str, Any]) -> Any:
+        """What the function gives; it may block: never on the loop, where bots are timed."""
+        call = functools.partial(self.function, exhibit, **given)
+        if is_async(self.function):
+            return await call()
+        if _is_of_the_shelf(self.function):
+            return await counting(call)
+        async with self.one_at_a_time:  # code of the user's own need not stand to be called twice at once
+            return await on_a_thread(call, name=self.name)
+
     def _filed(self, verdict: Any, exhibit: Exhibit) -> Score:
         """The verdict under the judge's own name and turn, whatever it says of them itself."""
-        if not isinstance(verdict, Score):
-            raise ModelFailure("malformed", f"the judge returned {type(verdict).__name__}, not a Score")
-        if not math.isfinite(verdict.value or 0.0):  # stored, it would be no value at all
-            raise ModelFailure("off_scale", f"the judge returned {verdict.value}")
+        score = score_of(verdict, self.scale, declared=declared_scale(self.function) is not None)
         own = {"judge": self.name, "conversation": exhibit.conversation, "turn": exhibit.turn.index}
-        return checked(Score, verdict.model_copy(update=own | {"rubric": self.rubric}))
+        return checked(Score, score.model_copy(update=own | {"rubric": self.rubric}))
+
+
+def _is_of_the_shelf(function: Callable[..., Any]) -> bool:
+    return str(getattr(function, "__module__", "")).startswith("judges.")
 
 
 def scale_of(function: Callable[..., Any]) -> tuple[float, float]:
-    """The scale of a function judge: SCALE of its module, or else grades from 1 to 5."""
+    """The scale of a function judge: SCALE of its module; else 0 to 1 for `-> bool`, and grades 1 to 5."""
+    gives = getattr(function, "__annotations__", {}).get("return")
+    return declared_scale(function) or (SHARE if gives is bool or gives == "bool" else FIFTHS)
+
+
+def declared_scale(function: Callable[..., Any]) -> tuple[float, float] | None:
+    """SCALE of the module that a function judge is from; raises InputError for what is none."""
     module = sys.modules.get(getattr(function, "__module__", ""))
-    low, high = getattr(module, "SCALE", FIFTHS)
-    return float(low), float(high)
+    scale = getattr(module, "SCALE", None)
+    if scale is None:
+        return None
+    try:
+        low, high = map(float, scale)
+    except (TypeError, ValueError):
+        msg = f"{getattr(module, '__file__', module)}: SCALE must be two numbers, such as (0, 1)."
+        raise InputError(msg) from None
+    return low, high
 
 
 def by_rule(rubric: Rubric, exhibit: Exhibit, frame: Frame, name: str = "") -> Score | None:

@@ -8,7 +8,7 @@ remembered for the process and not asked for again.
 import asyncio
 import base64
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -237,23 +237,26 @@ class Model:
             raise self._failure("unreachable", f"no connection ({cause})") from error
 
     async def _post(self, path: str, body: Body) -> Any:
-        from openai import APIError  # see Connections.prepare
-
         async with self._place(body) as place:
             try:
-                response = await self._response(path, body)
-                if (data := _json(response)) is None:  # something on the way answered instead: once more
-                    response = await self._response(path, body)
-                    data = _json(response)
-            except APIError as error:
+                data, headers = await self._exchange(path, body)
+            except Exception as error:  # of whichever client
                 self._refused(place, error)
                 raise
             self._limiter.succeeded()
-            self._told(place, response)
+            self._told(place, headers)
             if place.ticket is not None:
                 usage = _usage(data, self.endpoint.model)
                 self._rates.spent(place.ticket, usage.tokens_in, usage.tokens_out)
             return data
+
+    async def _exchange(self, path: str, body: Body) -> tuple[Any, Mapping[str, str]]:
+        """A reply and its headers: the one thing that is different where the client is another's."""
+        response = await self._response(path, body)
+        if (data := _json(response)) is None:  # something on the way answered instead: once more
+            response = await self._response(path, body)
+            data = _json(response)
+        return data, response.headers
 
     async def _response(self, path: str, body: Body) -> "httpx2.Response":
         """The whole answer in time: one that comes drop by drop never meets the client's own limit."""
@@ -277,18 +280,17 @@ class Model:
         """Takes a call that came to nothing out of the rates; 429 makes all calls to this model wait."""
         if place.ticket is not None:
             self._rates.failed(place.ticket)
-        response: httpx2.Response | None = getattr(error, "response", None)
-        if response is None:
-            return
-        self._told(place, response)
-        if response.status_code == 429:
+        response = getattr(error, "response", None)
+        headers: Mapping[str, str] = getattr(response, "headers", None) or {}
+        self._told(place, headers)
+        if 429 in (getattr(error, "status_code", None), getattr(response, "status_code", None)):
             self._limiter.refused(place)
-            seconds = min(LONGEST_PAUSE, wait_asked_for(response.headers) or 0.0)
+            seconds = min(LONGEST_PAUSE, wait_asked_for(headers) or 0.0)
             self._rates.hold(seconds, asyncio.get_running_loop().time())
 
-    def _told(self, place: Place, response: "httpx2.Response") -> None:
-        if place.ticket is not None:
-            self._rates.answered(place.ticket, response.headers, asyncio.get_running_loop().time())
+    def _told(self, place: Place, headers: Mapping[str, str]) -> None:
+        if place.ticket is not None and headers:
+            self._rates.answered(place.ticket, headers, asyncio.get_running_loop().time())
 
     def _learns(self, error: "APIStatusError", body: Body) -> bool:
         """Whether the refusal names something that can be left out from now on."""

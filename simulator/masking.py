@@ -16,7 +16,7 @@ from simulator.redaction import Redactor, redacted_case, redacted_value
 from simulator.redaction.patterns import kinds_of_masks, masks
 from simulator.redaction.structured import KEPT
 from simulator.settings import Settings
-from simulator.types import Answer, Case, Conversation, Query, Rag, Results, Turn, User, Utterance
+from simulator.types import Answer, Case, Conversation, Failure, Query, Rag, Results, Turn, User, Utterance
 
 
 def redactor_of(settings: Settings) -> Redactor | None:
@@ -71,10 +71,17 @@ class MaskedRag:
     """A bot whose answers, passages and error messages are masked as they arrive: secrets, personal data."""
 
     def __init__(
-        self, rag: Rag, redactor: Redactor | None, timeout: float, secrets: Sequence[str] = ()
+        self,
+        rag: Rag,
+        redactor: Redactor | None,
+        timeout: float,
+        secrets: Iterable[str] = (),
+        in_errors: Iterable[str] = (),
     ) -> None:
-        """Has the bot's own `places` and connections; `timeout` in seconds."""
-        self.rag, self.redactor, self.timeout, self.secrets = rag, redactor, timeout, secrets
+        """Has the bot's own traits and connections; `timeout` in seconds. Errors lose more than `secrets`."""
+        self.rag, self.redactor, self.timeout = rag, redactor, timeout
+        self.secrets = sorted(secrets, key=len, reverse=True)
+        self.in_errors = sorted({*self.secrets, *in_errors}, key=len, reverse=True)
 
     def __getattr__(self, name: str) -> Any:
         """Whatever else the bot has."""
@@ -83,6 +90,9 @@ class MaskedRag:
     async def __call__(self, query: Query) -> Answer:
         """The answer; a failure is one as well."""
         answer = _without(self.secrets, await answered(self.rag, query, self.timeout))
+        if answer.error:
+            message = concealed(answer.error.message, self.in_errors)
+            answer = answer.model_copy(update={"error": Failure(kind=answer.error.kind, message=message)})
         return redacted_value(answer, self.redactor, query.language)[0] if self.redactor else answer
 
 

@@ -76,6 +76,10 @@ class LexicalJudge:
         self._verdict = STAND_INS[name]
 
     async def __call__(self, exhibit: Exhibit) -> Score:
+        """As `graded`."""
+        return self.graded(exhibit)
+
+    def graded(self, exhibit: Exhibit) -> Score:
         """The grade of one turn, on the judge's scale; skipped where what it compares with is missing."""
         reading = Reading(exhibit)
         verdict = self._verdict(reading)

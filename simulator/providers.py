@@ -4,7 +4,9 @@ A call is put into LangChain's words and its reply back into those of a chat com
 retries, cache, budget, structured replies and their repair are the very ones of every other model.
 """
 
+import asyncio
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from simulator.endpoints import Endpoint
@@ -53,25 +55,17 @@ class ProviderModel(Model):
         except Exception as error:  # each provider has exceptions of its own
             raise self._of(error) from error
 
-    async def _post(self, path: str, body: Body) -> Any:
+    async def _exchange(self, path: str, body: Body) -> tuple[Any, Mapping[str, str]]:
+        """The reply as a chat completion, in time; LangChain shows no headers of what went well."""
         messages = [(message["role"], message["content"]) for message in body["messages"]]
         wanted = body.get("response_format", {}).get("json_schema", {}).get("schema")
-        async with self._place(body) as place:
-            try:
-                if wanted:
-                    said, text = await self._structured(messages, wanted)
-                else:
-                    said = await self.chat.ainvoke(messages)
-                    text = said.text
-            except Exception as error:
-                if _status(error) == 429:
-                    self._limiter.refused(place)
-                raise
-            self._limiter.succeeded()
-            usage = _usage(said)
-            if place.ticket is not None:
-                self._rates.spent(place.ticket, usage["prompt_tokens"], usage["completion_tokens"])
-        return {"choices": [{"message": {"content": str(text)}}], "usage": usage}
+        async with asyncio.timeout(self.connections.timeout):
+            said, text = await (self._structured(messages, wanted) if wanted else self._plain(messages))
+        return {"choices": [{"message": {"content": str(text)}}], "usage": _usage(said)}, {}
+
+    async def _plain(self, messages: Any) -> tuple["AIMessage", str]:
+        said = await self.chat.ainvoke(messages)
+        return said, said.text
 
     async def _structured(self, messages: Any, schema: dict[str, Any]) -> tuple["AIMessage", str]:
         """By the provider's own way to structured replies; its text where it has none."""
@@ -79,8 +73,7 @@ class ProviderModel(Model):
         try:
             structured = self.chat.with_structured_output(named, include_raw=True)
         except (NotImplementedError, ValueError):
-            said = await self.chat.ainvoke(messages)
-            return said, said.text
+            return await self._plain(messages)
         outcome: Any = await structured.ainvoke(messages)
         said, parsed = outcome["raw"], outcome["parsed"]
         return said, said.text if parsed is None else json.dumps(parsed, ensure_ascii=False)

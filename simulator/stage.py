@@ -5,6 +5,7 @@ import contextlib
 import importlib.metadata
 import inspect
 import platform
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -16,7 +17,7 @@ from simulator.conversation import ask_plainly
 from simulator.endpoints import LEXICAL, Endpoint
 from simulator.errors import InputError, UnknownName
 from simulator.grading import Grading
-from simulator.hidden import known_secrets, lacking
+from simulator.hidden import known_secrets, lacking, used_secrets
 from simulator.judging import Panel
 from simulator.llm import Connections, Model
 from simulator.masking import MaskedRag, MaskedUser, masked_talks, redactor_of
@@ -158,13 +159,22 @@ class Stage:
         if not self.offline:
             self.connections.prepare()
         rag = await find.connect(self.settings.adapter, self.settings.set, self.offered(plan))
-        secrets = known_secrets(self.settings.set)
+        secrets, in_errors = self._secrets()
         if self.applied is not None:
             rag = await self.applied.around(rag, plan, partial(find.connect, offered=self.offered(plan)))
         redactor = None if self.settings.adapter == "recorded" else self.redactor  # masked with its case
-        if not secrets and redactor is None:
+        if not (secrets or in_errors or redactor):
             return rag
-        return MaskedRag(rag, redactor, self.settings.timeout, secrets)
+        return MaskedRag(rag, redactor, self.settings.timeout, secrets, in_errors)
+
+    def _secrets(self) -> tuple[frozenset[str], frozenset[str]]:
+        """What is masked in the bot's answers, and what in its errors beside that."""
+        chain = self.applied.chain if self.applied else None
+        given = [self.settings.set, *(link.set for link in (chain.links if chain else ()))]
+        models = {each.model for each in self.endpoints.values() if each and each.of_provider}
+        providers = {re.split("[:_]", model)[0].upper() for model in models}
+        used = frozenset(secret for each in given for secret in used_secrets(each, providers))
+        return used, frozenset(secret for each in given for secret in known_secrets(each))
 
     def check_adapter(self, plan: Sequence[Conversation]) -> None:
         """Raises InputError for an unknown adapter, wrong or missing `--set`, no likelihoods to choose by."""
@@ -247,9 +257,8 @@ class Stage:
 
     async def close(self, rag: Rag | None) -> None:
         """Closes the bot's and the models' connections."""
-        closing = getattr(rag, "aclose", None)
-        if closing is not None:
-            with contextlib.suppress(Exception):  # the bot is not our code, and its work is done
+        with contextlib.suppress(Exception):  # the bot is not our code, and its work is done
+            if closing := getattr(rag, "aclose", None):
                 async with asyncio.timeout(CLOSING):
                     closed = closing()
                     await closed if inspect.isawaitable(closed) else None

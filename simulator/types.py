@@ -7,7 +7,7 @@ the engine, the shelves (personas, judges, adapters) and the reports all share.
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
 
@@ -233,13 +233,14 @@ class Exhibit(Value):
 class Score(Value):
     """One verdict. `value` is 0..1, `raw` is on `scale`; a skipped or failed one has neither.
 
-    `rubric` is the hash of prompt, reply format and model, so that grades of different rubrics
-    are never mixed; `detail` carries what the judge broke the verdict into.
+    A judge may leave `judge`, `conversation` and `turn` to the program. `rubric` is the hash of prompt, reply
+    format and model, so that grades of different rubrics are never mixed; `detail` carries what the judge
+    broke the verdict into.
     """
 
-    judge: str
-    conversation: str
-    turn: int
+    judge: str = ""
+    conversation: str = ""
+    turn: int = 0
     state: State
     value: Annotated[float, Field(ge=0, le=1)] | None = None
     raw: float | None = None
@@ -297,8 +298,8 @@ class RedRules(Value):
 class PersonaText(Value):
     """A persona in one language: how they speak, what they know, and lines for offline play.
 
-    `phrases` maps a situation (`pressing`, `refused`, `failed`, `followup`, `thanks`, `leaving`)
-    to lines; `$question` in a line stands for the case's question.
+    `phrases` maps a situation (`pressing`, `refused`, `failed`, `followup`, `telling`, `thanks`,
+    `leaving`) to lines; `$question` in a line stands for the case's question.
     """
 
     name: Text
@@ -382,17 +383,6 @@ Embed = Callable[[list[str]], Awaitable[list[list[float]]]]
 # An exhibit and the name of a form in; the form out, filled in by the judge's model.
 Fill = Callable[[Exhibit, str], Awaitable[Any]]
 
-# The four callables that carry every extension.
+# Who plays a customer, and who answers.
 User = Callable[[Case, tuple[Turn, ...]], Awaitable[Utterance]]
 Rag = Callable[[Query], Any]
-Sink = Callable[[Results], Any]
-
-
-class Judge(Protocol):
-    """Grades one exhibit; `name` is what its scores are filed under."""
-
-    name: str
-
-    async def __call__(self, exhibit: Exhibit) -> Score:
-        """The verdict; raises `ModelFailure` when the judging itself failed."""
-        ...

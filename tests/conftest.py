@@ -11,9 +11,12 @@ from pathlib import Path
 import pytest
 
 from simulator import find
+from simulator.hidden import is_secret
 
 # Pages and terminals tell the time of the machine's own zone: in tests it is the same everywhere.
 os.environ["TZ"] = "UTC"
+# Messages are English here, whatever the machine speaks; tests of the Japanese ones say so.
+os.environ["LC_ALL"] = "C.UTF-8"
 if hasattr(time, "tzset"):
     time.tzset()
 # Nobody outside is asked, so nobody is trusted: to read a hundred authorities takes each client 10 ms.
@@ -64,9 +67,10 @@ def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 @pytest.fixture(autouse=True)
 def clean_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every test stands in a folder of its own, without keys, endpoints or caches of this machine."""
+    """Every test stands in a folder of its own, without secrets, endpoints or caches of this machine."""
     for name in list(os.environ):
-        if name.startswith(("REHEARSAL_", "OPENAI_", "LANGSMITH_", "LANGCHAIN_")) or name.endswith("_PROXY"):
+        told = name.startswith(("REHEARSAL_", "OPENAI_", "LANGSMITH_", "LANGCHAIN_"))
+        if told or name.upper().endswith("_PROXY") or is_secret(name):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

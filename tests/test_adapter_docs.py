@@ -15,6 +15,7 @@ import pytest
 from rag_adapters import function
 from rag_adapters._options import read_template, template_names
 from simulator import Case, Query, find
+from simulator.commands.app import main
 from simulator.conversation import as_answer
 from simulator.settings import Settings
 from tests.servers.tls import write_certificate
@@ -57,6 +58,39 @@ def test_the_bot_in_ten_lines_answers(root: Path, guide: str) -> None:
     assert [passage.id for passage in answer.passages] == ["moving"]
     assert answer.text == answer.passages[0].text
     assert len([line for line in source.splitlines() if line.strip()]) <= 10
+
+
+SLIPS = {
+    "bot.py:answer: cannot be imported": "import no_such_module",
+    "unknown name in bot.py 'answr'": "def answer(question): ...",
+    "nothing is known to give to the parameter 'k'": "def answer(question, k): ...",
+    "bot.py:chain is RunnableSequence, not a function": (
+        "from langchain_core.runnables import RunnableLambda as Link\nchain = Link(str) | Link(str)"
+    ),
+    "error: bot.py, line 12: KeyError": "\n" * 10 + "def answer(question):\n    return {}['k']",
+    "malformed: the bot answered with int": "def answer(question): return 3",
+}
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+@pytest.mark.parametrize("told", SLIPS)
+def test_what_the_guide_says_of_a_slip_is_said(
+    root: Path, guide: str, told: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """By `--adapter bot.py:answer` itself, before the start or in the first answer; with what to do next."""
+    text = (root / "docs" / guide).read_text(encoding="utf-8")
+    row = next(line for line in text.splitlines() if line.startswith("|") and f"`{told}" in line)
+    named = row.split("`")[1].removesuffix(" ...")
+    Path("bot.py").write_text(SLIPS[told], encoding="utf-8")
+    name = "answr" if "answr" in told else "chain" if "chain" in told else "answer"
+    code = main(["doctor", "--adapter", f"bot.py:{name}", "--offline"])
+    out, err = capfd.readouterr()
+
+    assert code != 0
+    assert named.removeprefix("error: ").removeprefix("malformed: ") in out + err
+    if "chain" in told:
+        assert f"--adapter runnable --set target=bot.py:{name}" in row
+        assert f"--adapter runnable --set target=bot.py:{name}" in out + err
 
 
 @pytest.mark.parametrize("guide", GUIDES)

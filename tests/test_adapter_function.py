@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from rag_adapters.function import connect
-from simulator import Answer, InputError, Message, Passage, Query, RagFailure
+from simulator import Answer, InputError, Message, Passage, Query, RagFailure, find
 
 HISTORY = (Message(role="user", content="前の質問"), Message(role="assistant", content="前の答え"))
 QUERY = Query(text="料金は？", history=HISTORY, session="s1", case="c1", language="ja")
@@ -232,38 +232,45 @@ def test_a_file_is_loaded_once() -> None:
 @pytest.mark.parametrize(
     ("source", "target", "said"),
     [
-        ("", "bot.py", "write file.py:function"),
-        ("", ":f", "write file.py:function"),
         ("", "none.py:f", "none.py: there is no such file here"),
-        ("", "no_such_module:f", "there is no module no_such_module here"),
-        ("", "bot.py:f", "bot.py has no 'f'. It has: no functions."),
-        ("def answer(q): ...", "bot.py:answr", "bot.py has no 'answr'. It has: answer."),
+        ("", "no_such_module:f", "no_such_module:f: cannot be imported: ModuleNotFoundError"),
+        ("", "bot.py:f", "unknown name in bot.py 'f'."),
+        ("def answer(q): ...", "bot.py:answr", "unknown name in bot.py 'answr'. Did you mean answer?"),
         (
             "import no_such_module",
             "bot.py:f",
-            "bot.py cannot be imported: bot.py, line 1: ModuleNotFoundError",
+            "bot.py:f: cannot be imported: ModuleNotFoundError: No module named 'no_such_module' (",
         ),
-        ("import no_such_module", "bot:f", "bot cannot be imported: bot.py, line 1: ModuleNotFoundError"),
-        ("\n\nx = 1 / 0", "bot.py:f", "bot.py, line 3: ZeroDivisionError: division by zero"),
-        ("def f(:\n  pass", "bot.py:f", "bot.py, line 1: SyntaxError: invalid syntax"),
-        ("import sys\nsys.exit(1)", "bot.py:f", "bot.py, line 2: SystemExit: 1"),
+        ("import no_such_module", "bot:f", "bot.py, line 1)."),
+        ("\n\nx = 1 / 0", "bot.py:f", "bot.py:f: cannot be imported: ZeroDivisionError: division by zero ("),
+        ("\n\nx = 1 / 0", "bot.py:f", "bot.py, line 3)."),
+        ("def f(:\n  pass", "bot.py:f", "SyntaxError: invalid syntax (bot.py, line 1)."),
+        ("import sys\nsys.exit(1)", "bot.py:f", "bot.py, line 2)."),
         ("class f: ...", "bot.py:f", "bot.py:f is a class, not a function"),
         ("f = 3", "bot.py:f", "bot.py:f is int, not a function"),
         (
             "from langchain_core.runnables import RunnableLambda\nf = RunnableLambda(str)",
             "bot.py:f",
-            "bot.py:f is RunnableLambda, not a function. Wrap it: def answer(question): return ...(question),"
-            " or use --adapter runnable",
+            "bot.py:f is RunnableLambda, not a function: --adapter runnable --set target=bot.py:f",
         ),
         ("def f(): ...", "bot.py:f", "bot.py:f: the function takes no parameter"),
         ("def f(question, colour): ...", "bot.py:f", "nothing is known to give to the parameter 'colour'"),
     ],
 )
-def test_slips_are_told_in_one_line(source: str, target: str, said: str) -> None:
-    """Whatever the user can mend is said by `connect`, with file and line where there is one."""
+@pytest.mark.parametrize("door", ["function", "bot.py:answer"])
+async def test_slips_are_told_in_one_line(source: str, target: str, said: str, door: str) -> None:
+    """Whatever the user can mend is said before the start, by both doors alike, with file and line."""
     bot(source)
+    adapter, settings = (door, {"target": target}) if door == "function" else (target, {})
     with pytest.raises(InputError) as caught:
-        connect(target=target)
+        await find.connect(adapter, settings, {})
 
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("target", ["bot.py", ":f", "bot.py:"])
+def test_a_target_has_two_parts(target: str) -> None:
+    """A file or a module, and a name in it."""
+    with pytest.raises(InputError, match=r"write file\.py:function"):
+        connect(target=target)

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from rag_adapters._limits import LimitedBot, Limits, Transient, limited, within
+from rag_adapters._limits import LimitedBot, Limits, limited, within
 from rag_adapters.http import connect
-from simulator import Answer, Case, InputError, Query, RagFailure, find
+from simulator import Answer, Case, InputError, Query, RagFailure, Transient, find
 from simulator.conversation import ask
 from tests.servers import bot as bots
 from tests.servers.bot import BotServer
@@ -245,32 +245,60 @@ async def test_a_blocking_bot_may_give_something_to_wait_for() -> None:
 
 
 async def test_a_connect_of_ones_own_can_have_them() -> None:
-    """A decorator adds them; a setting that it has itself stays its own, and one decoration is enough."""
+    """As it stands; a setting that it has itself stays its own, and what is Transient is tried again."""
     shop = """
-from rag_adapters._limits import limited
+from simulator import Transient
 
 class Bot:
     closed = False
+    asked = 0
     async def __call__(self, query):
+        Bot.asked += 1
+        if Bot.asked < 3:
+            raise Transient("unreachable", "HTTP 503", 0)
         return "a"
     def aclose(self):
         Bot.closed = True
 
-@limited
-@limited
 async def connect(*, timeout: str = "own", **more: str):
     Bot.timeout = timeout
     return Bot()
 """
     write("shop.py", shop)
-    rag: Any = await find.connect("shop.py:connect", {"timeout": "mine", "concurrency": "1"}, {})
+    rag: Any = await find.connect(
+        "shop.py:connect", {"timeout": "mine", "concurrency": "1", "retries": "2"}, {}
+    )
     answer = await rag(QUERY)
     await rag.aclose()
 
     made: Any = type(rag.rag)
     assert type(rag) is LimitedBot
     assert answer == "a"
-    assert (made.timeout, made.closed) == ("mine", True)
+    assert (made.timeout, made.closed, made.asked) == ("mine", True, 3)
+
+
+async def test_waiting_for_a_place_is_no_waiting_for_the_bot() -> None:
+    """Ten questions one after another take longer than the time-out, and none of them is late."""
+
+    async def rag(_query: Query) -> Answer:
+        await asyncio.sleep(0.05)
+        return Answer(text="a")
+
+    bot = within(Limits(concurrency=1, timeout=0.3), rag)
+    answers = await asyncio.gather(*(ask(bot, QUERY, 0.3) for _ in range(10)))
+
+    assert [answer.error for answer in answers] == [None] * 10
+
+
+def test_one_wrapping_is_enough() -> None:
+    """A `connect` that takes them already stays as it is; an attribute called `limits` says nothing."""
+    connect = limited(find.connector("recorded"))
+
+    def own() -> None: ...
+
+    vars(own).update(limits=["east"])
+    assert limited(connect) is connect
+    assert list(inspect.signature(limited(own)).parameters) == NAMES
 
 
 async def test_a_bot_without_limits_is_left_alone() -> None:

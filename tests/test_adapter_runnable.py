@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from simulator import Answer, InputError, Passage, RagFailure, Usage
-from tests.runnables import MEMORY, PRELUDE, PRICES, QUERY, asked, connected, forget
+from simulator import Answer, InputError, Passage, RagFailure, Usage, find
+from simulator.conversation import ask
+from simulator.user_code import module_of_file
+from tests.runnables import MEMORY, PRELUDE, PRICES, QUERY, asked, connected, forget, write
 
 
 @pytest.fixture(autouse=True)
@@ -156,6 +158,57 @@ async def test_documents_are_found_where_chains_and_graphs_keep_them(returned: s
     assert (answer.text, answer.passages) == ("a", (PRICES,))
 
 
+@pytest.mark.parametrize("adapter", ["runnable", "function"])
+@pytest.mark.parametrize(
+    "returned",
+    [
+        "{'answer': 'a', 'context': []}",
+        "{'result': 'a', 'source_documents': None}",
+        "{'answer': 'a', 'documents': ''}",
+        "{'messages': [HumanMessage('q'), AIMessage('a')], 'answer': 'a', 'documents': ()}",
+        "('a', [])",
+        "Answer(text='a')",
+    ],
+)
+async def test_an_empty_retrieval_shows_that_nothing_was_found(adapter: str, returned: str) -> None:
+    """Through both doors: the answer is graded as resting on nothing, not as one that shows nothing."""
+    write(
+        f"""
+        from simulator import Answer
+
+        def f(question: str): return {returned}
+        bot = RunnableLambda(f)
+        """
+    )
+    name = "bot" if adapter == "runnable" else "f"
+    rag = await find.connect(adapter, {"target": f"bot.py:{name}"}, {})
+
+    assert (await ask(rag, QUERY, 5)).model_copy(update={"seconds": None}) == Answer(text="a")
+
+
+async def test_a_retriever_that_finds_nothing_was_seen() -> None:
+    """The answer is a mere text, and rests on nothing that was found."""
+    source = """
+        class Bare(BaseRetriever):
+            def _get_relevant_documents(self, query, *, run_manager):
+                return []
+
+        bot = Bare() | joined | RunnableLambda(lambda text: text or "a")
+    """
+
+    assert await asked(source) == Answer(text="a")
+
+
+@pytest.mark.parametrize(
+    "returned", ["'a'", "AIMessage('a')", "{'answer': 'a'}", "{'answer': 'a', 'sources': 3}"]
+)
+async def test_what_tells_nothing_of_passages_shows_none(returned: str) -> None:
+    """No field for them, or one of that name which holds something else: nobody knows."""
+    source = f"def f(question: str): return {returned}\nbot = RunnableLambda(f)"
+
+    assert await asked(source) == Answer(text="a", shows_passages=False)
+
+
 async def test_the_words_of_tools_count_where_there_are_no_documents() -> None:
     """Of this turn only, and not those of a tool that failed."""
     source = """
@@ -229,7 +282,7 @@ async def test_many_questions_at_once_try_only_once() -> None:
     answers = await asyncio.gather(*(rag(QUERY) for _ in range(10)))
 
     assert {answer.text for answer in answers} == {"料金は？"}
-    assert sys.modules["_user_bot"].seen == ["str"] + ["dict"] * 10
+    assert module_of_file(Path("bot.py")).seen == ["str"] + ["dict"] * 10
 
 
 @pytest.mark.parametrize(
@@ -283,8 +336,8 @@ async def test_the_line_of_the_users_own_code_is_told() -> None:
             "takes question, but what makes a runnable is called without",
         ),
         ("def bot(): return {}['key']", {}, "bot.py:bot: it cannot be made: bot.py, line"),
-        ("", {}, "bot.py has no 'bot'"),
-        ("app = Echo()\nclass Z: ...", {"target": "bot.py:ap"}, "bot.py has no 'ap'. It has: app."),
+        ("", {}, "unknown name in bot.py 'bot'."),
+        ("app = Echo()\nclass Z: ...", {"target": "bot.py:ap"}, "name in bot.py 'ap'. Did you mean app?"),
         ("app = Echo()", {"target": "bot.py:"}, "target=bot.py:: write file.py:function"),
         (MEMORY, {"target": "bot.py:graph"}, "bot.py:graph is not compiled"),
         (

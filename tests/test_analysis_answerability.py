@@ -51,8 +51,6 @@ def test_a_refusal_that_is_given_up_is_not_held() -> None:
     firm, weak = talk(REFUSAL, REFUSAL, answerable=False), talk(REFUSAL, ANSWER, answerable=False)
 
     assert answerability(run(firm, weak)).held == 1
-    assert answerability(run(firm, weak)).held_to_the_end == 1 / 2
-    assert answerability(run(talk(ANSWER, answerable=False))).held_to_the_end is None
 
 
 def test_handovers_count_in_any_turn() -> None:

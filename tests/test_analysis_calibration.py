@@ -107,3 +107,19 @@ def test_domains_are_kept_apart_and_the_lowest_is_named() -> None:
     assert lowest.name == "b"
     assert lowest.spearman == pytest.approx(-1)
     assert measure(good, BY).parts == ()
+
+
+def test_no_correlation_at_all_is_more_than_a_negative_one() -> None:
+    """The better of two trivial scorers has a rho of exactly 0; one without any rho is never the best."""
+    ranks = [1.0, 2.0, 3.0, 4.0]
+    known = {"length": [4.0, 3.0, 1.0, 2.0], "token_recall": [2.0, 4.0, 1.0, 3.0], "rouge_l": [1.0] * 4}
+    marked = [
+        Marked(str(at), rank, rank, scorers={name: values[at] for name, values in known.items()})
+        for at, rank in enumerate(ranks)
+    ]
+    found = measure(marked, BY)
+
+    assert {scorer.name: scorer.spearman.value for scorer in found.scorers}["token_recall"] == 0
+    assert found.best_trivial == "token_recall"
+    assert found.advantage is not None
+    assert found.advantage.value == pytest.approx(1)

@@ -13,24 +13,24 @@ ROOT = Path(__file__).resolve().parent.parent
 # From the bottom up. A module may import from its own layer (without cycles) and from those below.
 LAYERS = (
     (
-        "types", "encodable", "compact", "errors", "given", "settings", "row_settings", "conditions", "money",
-        "notation", "hidden",
+        "types", "traits", "encodable", "compact", "errors", "given", "settings", "row_settings",
+        "conditions", "money", "notation", "hidden",
     ),
     (
         "llm", "connections", "cache", "prompts", "store", "cases", "knowledge", "files", "replies", "limits",
         "rates", "reading", "embedding", "spending", "allowance", "kept_answers",
-        "endpoints", "providers", "user_code", "lexical", "counting", "verbatim",
-        "mistypings", "typing_variation", "schema", "kinds", "votes", "metrics", "specifics", "redaction",
-        "multiple_choice",
-        "datasets", "overview",
+        "endpoints", "providers", "user_code", "threads", "passages", "returned", "lexical", "counting",
+        "verbatim", "mistypings", "typing_variation", "schema", "kinds", "votes", "verdicts", "metrics",
+        "specifics", "multiple_choice", "redaction",
+        "datasets", "overview", "messages",
     ),
     (
         "conversation", "users", "judging", "find", "guard", "rubrics", "offline", "opening", "scripts",
         "models", "grading", "masking", "outputs",
     ),
     (
-        "cluster", "sizes", "amounts", "experience", "plan", "row_plan", "stage", "experiment", "outcome",
-        "regrading", "forecast", "calibration", "probes",
+        "cluster", "sizes", "amounts", "heard", "experience", "plan", "row_plan", "stage", "experiment",
+        "outcome", "regrading", "forecast", "calibration", "probes",
         "analysis", "reports", "review", "making", "customers", "blame", "fixes", "changes", "pairwise",
         "examination", "purging", "merging", "load",
         "prompting", "thresholds", "matrix", "harness", "contest",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from simulator.blame.asking import ask_again, found_anew, own_words, sought
 from simulator.blame.attribute import blames
-from simulator.blame.of_run import as_note, blames_of_run, found_before
+from simulator.blame.of_run import articles_of, as_note, found_before
 from simulator.commands.app import main
 from simulator.outcome import figures_of
 from simulator.settings import from_run
@@ -99,7 +99,8 @@ def test_a_run_is_asked_once(tmp_path: Path) -> None:
     first = asyncio.run(ask_again(path, settings))
     results = read_run(path)
     summary = figures_of(results, settings)
-    causes = blames_of_run(results, summary, settings)
+    articles = articles_of(settings)
+    causes = blames(results, summary, articles=articles, found=found_before(results))
 
     assert first
     assert found_before(results) == first == asyncio.run(ask_again(path, settings, limit=0))

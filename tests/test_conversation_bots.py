@@ -9,11 +9,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from langchain_core.documents import Document
 
-from simulator.conversation import CUT_MARK, LONGEST_ANSWER, as_answer, ask
+from simulator import find
+from simulator.conversation import CUT_MARK, LONGEST_ANSWER, ask
 from simulator.errors import InputError, ModelFailure, RagFailure
 from simulator.types import Answer, Passage, Query, Rag
+from simulator.user_code import module_of_file
 
 QUERY = Query(text="いくらですか")
 
@@ -175,28 +179,69 @@ async def test_none_is_an_empty_answer() -> None:
     assert await failure(lambda query: None) == ("empty", "the bot returned None")
 
 
-@pytest.mark.parametrize("result", [42, b"bytes", ["text"], {"reply": "x"}, ("a", "b", "c"), object()])
-async def test_what_is_no_answer_is_malformed(result: Any) -> None:
-    """The type that came instead is named."""
-    kind, message = await failure(lambda query: result)
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        (42, "answered with int; return a text"),
+        (b"bytes", "answered with bytes"),
+        (["text"], "answered with list"),
+        (object(), "answered with object"),
+        ((3, []), "answered with int"),
+        (("a", 3), "passages must be texts, mappings or documents, not int"),
+        ({"reply": "x"}, "needs the key 'answer', but it has the keys reply"),
+    ],
+)
+async def test_what_is_no_answer_is_malformed(result: Any, message: str) -> None:
+    """What came instead is named, and what is wanted."""
+    kind, said = await failure(lambda query: result)
 
-    assert kind == "malformed"
-    assert type(result).__name__ in message
+    assert (kind, message in said) == ("malformed", True)
 
 
-PASSAGES = ["一", {"id": "2", "text": "二", "source": "s.md", "score": 0.5}, Passage(id="x", text="三")]
+PASSAGES = [
+    "一",
+    {"id": 0, "text": "二", "source": "s.md", "score": np.float32(0.5)},
+    {"id": 1, "text": "三"},
+    Passage(id="x", text="四"),
+    Document(id="d", page_content="五", metadata={"source": "d.md"}),
+    ("六", 0.25),
+]
+FOUND = (
+    Passage(id="1", text="一"),
+    Passage(id="0", text="二", source="s.md", score=0.5),
+    Passage(id="1", text="三"),
+    Passage(id="x", text="四"),
+    Passage(id="d", text="五", source="d.md"),
+    Passage(id="6", text="六", score=0.25),
+)
+DOORS = {
+    "connect": "def connect():\n    return lambda query: RESULT",
+    "answer": "def answer(question):\n    return RESULT",
+}
 
 
-@pytest.mark.parametrize("result", [("答え", PASSAGES), {"answer": "答え", "passages": PASSAGES}])
-def test_passages_come_in_several_shapes(result: Any) -> None:
-    """Texts are numbered, mappings keep their id, source and score, passages stay as they are."""
-    assert as_answer(result) == Answer(
-        text="答え",
-        passages=(
-            Passage(id="1", text="一"),
-            Passage(id="2", text="二", source="s.md", score=0.5),
-            Passage(id="x", text="三"),
-        ),
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize(
+    "result",
+    [
+        ("答え", PASSAGES),
+        {"answer": "答え", "passages": PASSAGES},
+        {"result": "答え", "contexts": PASSAGES},
+        {"text": "答え", "documents": PASSAGES},
+        (None, [{"role": "assistant", "content": "答え"}], PASSAGES),
+    ],
+)
+async def test_both_doors_read_alike(
+    door: str, result: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A function and what an own `connect` gives: ids 0 and 1 stay apart, documents and scores are read."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "bot.py").write_text(DOORS[door], encoding="utf-8")
+    rag = await find.connect(f"bot.py:{door}", {}, {})
+    vars(module_of_file(Path("bot.py"))).update(RESULT=result)
+
+    assert (await ask(rag, QUERY, 5)).model_copy(update={"seconds": None}) == Answer(
+        text="答え", passages=FOUND
     )
 
 

@@ -337,8 +337,13 @@ def test_a_function_that_wants_the_unknown_is_refused() -> None:
     [
         (ZeroDivisionError("division by zero"), "error", "ZeroDivisionError: division by zero"),
         (ModelFailure("timeout", "no reply within 60 s"), "timeout", "no reply within 60 s"),
-        (None, "malformed", "the judge returned NoneType, not a Score"),
-        (0.8, "malformed", "the judge returned float, not a Score"),
+        (
+            None,
+            "malformed",
+            "the judge returned NoneType, not a Score, a number, True or False,"
+            " or one of these with a reason",
+        ),
+        (0.8, "off_scale", "the judge returned 0.8, which is not on 1 to 5"),
         (a_score("x").model_copy(update={"value": float("nan")}), "off_scale", "the judge returned nan"),
     ],
 )

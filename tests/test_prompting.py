@@ -15,6 +15,7 @@ from simulator.prompting.reading import described, read_prompt, split_variant
 from simulator.prompting.rendering import Rendering
 from simulator.prompts import LANGUAGES, read_toml
 from simulator.settings import Settings
+from simulator.traits import Traits, traits_of
 from simulator.types import Case, Conversation, Message, Query
 
 FULL = """
@@ -267,7 +268,7 @@ async def test_a_bot_is_told_what_it_takes() -> None:
     """System text apart where the bot says that it takes one, else before the question with an empty line."""
 
     class Bot:
-        takes = frozenset({"system", "history"})
+        traits = Traits(takes=frozenset({"system", "history"}))
 
         def __call__(self, query: Query) -> Query:
             return query
@@ -308,8 +309,8 @@ async def test_the_shelf_knows_who_takes_a_system_text() -> None:
     chat = {"url": "http://localhost:1/v1", "model": "m", "retries": "1"}
 
     assert answers == ["判定者です。|" + Rendering(prompt_of(FULL))(ROW).user, "system", "判定者です。"]
-    assert (await find.connect("http", http, {})).takes == {"system"}  # type: ignore[attr-defined]
-    assert (await find.connect("openai_chat", chat, {})).takes == {"system", "history"}  # type: ignore[attr-defined]
+    assert traits_of(await find.connect("http", http, {})).takes == {"system"}
+    assert traits_of(await find.connect("openai_chat", chat, {})).takes == {"system", "history"}
 
 
 def test_a_prompt_is_for_rows() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from simulator.commands.app import main
-from simulator.hidden import addressed, concealed, known_secrets, without_secrets
+from simulator.hidden import addressed, concealed, is_telling, known_secrets, used_secrets, without_secrets
 from simulator.store import find_run, read_run
 from tests.servers.faults import Reply
 from tests.servers.openai import OpenAIServer, play, serve
@@ -241,9 +241,67 @@ def test_what_is_stored_of_a_setting(name: str, value: str, stored: str) -> None
 def test_secrets_are_known_by_where_they_come_from() -> None:
     """Keys of the environment, logins of proxies, keys in addresses; paths of files are none."""
     environ = {
-        "SHOP_KEY": "abcdefgh", "HTTPS_PROXY": "http://me:s3cretpw@proxy:80", "SHORT_KEY": "on",
-        "SSH_KEY": "/home/me/.ssh/id", "LANG": "ja_JP.UTF-8",
+        "SHOP_KEY": "abcd-efgh-1", "HTTPS_PROXY": "http://me:s3cretpw@proxy:80", "SHORT_KEY": "on",
+        "SSH_KEY": "/home/me/.ssh/id", "LANG": "ja_JP.UTF-8", "DB_PASSWORD": "question",
     }  # fmt: skip
-    assert set(known_secrets({"token": "12345678"}, environ)) == {"abcdefgh", "s3cretpw", "12345678"}
+    assert known_secrets({"token": "12345678"}, environ) == ("abcd-efgh-1", "12345678", "s3cretpw")
     assert concealed("a abcdefgh b", ("abcdefgh",)) == "a *** b"
     assert addressed("see http://me:pw@host/x?sig=9&n=1") == "see http://***@host/x?sig=***&n=1"
+
+
+@pytest.mark.parametrize(
+    ("value", "telling"),
+    [
+        ("password", False), ("question", False), ("Hokkaido", False), ("changeme", False),
+        ("no-password", False), ("sk-very-secret", True), ("パスワード設定", False),
+        ("authentication", False), ("on1", False),
+        ("p4ssword", True), ("123456", True), ("sk-hush-4711", True), ("aBcDeFgHiJkL", True),
+        ("abcdefghijklmnop", True), ("correct-horse-battery-staple", True), ("合言葉は123", True),
+    ],
+)  # fmt: skip
+def test_words_are_no_secrets(value: str, telling: bool) -> None:
+    """Letters alone, and not many of them, may well be meant when a bot says them."""
+    assert is_telling(value) is telling
+
+
+def test_a_run_uses_some_secrets_of_many(tmp_path: Path) -> None:
+    """What its adapter is given or told to look up, the keys of its models, and the user's own file."""
+    environ = {
+        "SHOP_TOKEN": "shop-1234", "BOT": "bot-12345", "REHEARSAL_JUDGE_KEY": "judge-123",
+        "DB_PASSWORD": "db-123456", "OPENAI_API_KEY": "open-1234", "ANTHROPIC_API_KEY": "anth-1234",
+        "FILED_KEY": "file-1234", "NAMED_KEY": "named-123", "REHEARSAL_USER_URL": "http://me:url-12345@host/v1",
+        "CA_FILE": "/etc/ssl/ca",
+    }  # fmt: skip
+    (tmp_path / "env").write_text("# local\nexport FILED_KEY=file-1234\nLANG=ja\n", encoding="utf-8")
+    settings = {
+        "headers": "Authorization: Bearer ${BOT}", "token": "tok-12345", "api_key_env": "NAMED_KEY",
+        "url": "https://host/?sig=sig-12345", "ca": "$CA_FILE", "model": "question $question",
+    }  # fmt: skip
+
+    assert set(used_secrets(settings, ("ANTHROPIC",), environ, tmp_path / "env")) == {
+        "bot-12345", "judge-123", "open-1234", "anth-1234", "file-1234", "named-123", "url-12345",
+        "tok-12345", "sig-12345", "Authorization: Bearer ${BOT}",
+    }  # fmt: skip
+    assert used_secrets({}, (), environ, tmp_path / "none") == ("judge-123", "open-1234", "url-12345")
+
+
+def test_what_a_bot_says_is_not_mistaken_for_a_secret(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Words stay everywhere; a secret that has nothing to do with the run is masked in errors only."""
+    monkeypatch.setenv("POSTGRES_PASSWORD", "password")
+    monkeypatch.setenv("OTHER_SYSTEMS_KEY", "A-1032-55")
+    (tmp_path / "cases.csv").write_text(CASES, encoding="utf-8")
+    (tmp_path / "bot.py").write_text(
+        "def answer(question):\n"
+        "    if 'delivery' in question:\n"
+        "        raise RuntimeError('no password: A-1032-55')\n"
+        "    return \"Click 'Forgot password'. Your order is A-1032-55.\"\n",
+        encoding="utf-8",
+    )
+
+    run(capfd, "--cases", "cases.csv", "--adapter", "bot.py:answer", "--turns", "1", "--offline")
+    answers = [talk.turns[0].answer for talk in read_run(find_run("latest", tmp_path / "runs")).conversations]
+    assert {answer.text for answer in answers} == {"", "Click 'Forgot password'. Your order is A-1032-55."}
+    errors = [answer.error.message for answer in answers if answer.error]
+    assert [error.rpartition("RuntimeError: ")[2] for error in errors] == ["no password: ***"]

@@ -13,6 +13,9 @@ from simulator.store import find_run
 
 HELD = ("--offline", "--persona", "calm", "--limit", "2", "--turns", "1", "--judges", "turn,fluency")
 POST = '''
+import asyncio
+
+
 def send(summary, worksheets, folder):
     """Says what it was given."""
     (folder / "posted.txt").write_text(f"{summary.red} red, {len(worksheets)} worksheets", encoding="utf-8")
@@ -21,6 +24,17 @@ def send(summary, worksheets, folder):
 
 def broken(results):
     raise ConnectionError("the wiki is away")
+
+
+def leaving(results):
+    raise SystemExit(7)
+
+
+async def later(summary, folder):
+    """Says what it was given, once it has waited."""
+    await asyncio.sleep(0)
+    (folder / "later.txt").write_text(f"{summary.turns} turns", encoding="utf-8")
+    return "posted later"
 
 
 text = "not a function"
@@ -68,6 +82,14 @@ def test_a_sink_of_ones_own(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     assert (folder / "posted.txt").read_text(encoding="utf-8").endswith("8 worksheets")
 
 
+def test_an_async_sink_is_waited_for(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What it says is shown, and what it does is done."""
+    assert main(("report", "--to", "post.py:later")) == 0
+
+    assert "post.py:later: posted later" in capsys.readouterr().err
+    assert (folder / "later.txt").read_text(encoding="utf-8").endswith(" turns")
+
+
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
@@ -75,6 +97,7 @@ def test_a_sink_of_ones_own(folder: Path, capsys: pytest.CaptureFixture[str]) ->
         ("post.py:sned", "sned"),
         ("post.py:text", "is str, not a function"),
         ("post.py:broken", "the wiki is away"),
+        ("post.py:leaving", "--to post.py:leaving: SystemExit: 7"),
     ],
 )
 def test_what_cannot_be_painted_to_is_one_line(

@@ -53,11 +53,6 @@ class Answerability(Value):
         """The share (0..1) of the unanswerable that were refused, among answers and refusals."""
         return _share(self.refused_unanswerable, self._unanswerable)
 
-    @property
-    def held_to_the_end(self) -> float | None:
-        """The share (0..1) of right refusals that no later turn took back."""
-        return _share(self.held, self.refused_unanswerable)
-
     def answered_interval(self) -> Interval:
         """The 95 % interval (Wilson, 1927) of `answered_correctly`."""
         return wilson(self.answered_answerable, self._answerable)

@@ -137,7 +137,8 @@ class _Comparison:
     def _advantage(self, others: Sequence[Scorer]) -> dict[str, Bounds | str]:
         """The judge's rho less that of the best trivial scorer, with a paired bootstrap interval."""
         whole = [s for s in others if s.name in TRIVIAL and s.n == len(self.rows)]
-        best = max(whole, key=lambda s: s.spearman.value or -1, default=None)
+        ranking = [scorer for scorer in whole if scorer.spearman.value is not None]
+        best = max(ranking, key=lambda scorer: scorer.spearman.value or 0.0, default=None)
         rho = spearman(self.grades, self.people)
         if best is None or rho is None or best.spearman.value is None:
             return {}

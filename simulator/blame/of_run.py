@@ -5,9 +5,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from simulator.analysis.figures import Summary
-from simulator.blame.attribute import Articles, blames
-from simulator.blame.cause import Blame, Found
+from simulator.blame.attribute import Articles
+from simulator.blame.cause import Found
 from simulator.errors import InputError
 from simulator.find import DEMO
 from simulator.knowledge import read_knowledge
@@ -15,16 +14,6 @@ from simulator.settings import Settings
 from simulator.types import Results
 
 NOTE = "asked_again"
-
-
-def blames_of_run(results: Results, summary: Summary, settings: Settings) -> tuple[Blame, ...]:
-    """The cause of each red turn of a stored run, in the order of `summary.reddest`.
-
-    Raises InputError when the knowledge that `--knowledge` names cannot be read.
-    """
-    if not summary.reddest:
-        return ()
-    return blames(results, summary, articles=articles_of(settings), found=found_before(results))
 
 
 def articles_of(settings: Settings) -> Articles | None:

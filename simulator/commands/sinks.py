@@ -1,10 +1,11 @@
 """Where a run is painted to besides report.html: files beside it, a sheet, a function of one's own."""
 
+import asyncio
 import contextlib
 import inspect
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,13 +38,18 @@ def paint(name: str, painting: Painting) -> str:
     return SINKS[name](painting)
 
 
+# What people call a report, and its name here.
+CALLED = {"excel": "xlsx", "md": "markdown", "sheet": "sheets"}
+
+
 def check_sinks(settings: Settings) -> None:
     """Raises InputError for a report that there is not, or a sheet that is not named: before any cost."""
     if "sheets" in settings.to:
         _check_sheet(settings)
     for name in settings.to:
         if ":" not in name and name not in SINKS:
-            hint = "Your own: --to post.py:send."
+            meant = f" {name} is called {CALLED[name.lower()]}." if name.lower() in CALLED else ""
+            hint = f"Your own: --to post.py:send.{meant}"
             raise UnknownName("report", name, SINKS, hint)
         if ":" in name:
             _function(name)
@@ -159,10 +165,15 @@ def _own(name: str, painting: Painting) -> str:
     wanted = inspect.signature(function).parameters
     try:
         said = function(**{key: make() for key, make in offered.items() if key in wanted})
-    except Exception as error:  # the user's own code: what it raises ends this report, not the run
+        said = asyncio.run(_awaited(said)) if inspect.isawaitable(said) else said
+    except (Exception, SystemExit) as error:  # the user's own code: it ends this report, not the run
         msg = f"--to {name}: {told_by(error)} The run is safe: paint it again with `report`."
         raise RunFileError(msg) from None
     return f"{name}: {said}" if isinstance(said, str) else name
+
+
+async def _awaited(said: Awaitable[Any]) -> Any:
+    return await said
 
 
 def _function(name: str) -> Callable[..., Any]:

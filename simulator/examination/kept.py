@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable
-from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -45,8 +44,3 @@ def still_open(targets: Iterable[Target], known: Iterable[Examined]) -> list[Tar
     """The turns of these that nobody has examined yet."""
     done = {(each.conversation, each.turn) for each in known}
     return [target for target in targets if target.key not in done]
-
-
-def run_name(path: Path) -> str:
-    """What a run is called: its folder."""
-    return path.parent.name

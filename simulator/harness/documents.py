@@ -19,6 +19,7 @@ from simulator.encodable import encodable
 from simulator.files.text import language_of
 from simulator.harness.session import Place, Session
 from simulator.masking import masked_case
+from simulator.traits import traits_of
 from simulator.types import Case, Conversation, Message, Query
 
 SCRIPTED = "scripted"
@@ -128,7 +129,7 @@ class Sending:
         prompt = self.prompts.get(query.case)
         if prompt is None:
             return await called(self.rag, query)
-        takes = frozenset(getattr(self.rag, "takes", ()))
+        takes = traits_of(self.rag).takes
         changes: dict[str, Any] = {"choices": prompt.choices}
         if query.text == prompt.question:
             apart = "system" in takes or not prompt.system

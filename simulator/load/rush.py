@@ -11,6 +11,7 @@ from simulator.load.times import Watch
 from simulator.settings import Settings, flag
 from simulator.stage import Stage
 from simulator.store import RunFile
+from simulator.traits import traits_of
 from simulator.types import Case, Conversation, Rag, Turn, User, Utterance
 
 
@@ -45,7 +46,7 @@ class Rush(Sitting):
     ) -> None:
         """Like every sitting; the clock starts with `run`."""
         super().__init__(file, stage, rag, progress, plan)
-        places = getattr(rag, "places", None) is not None
+        places = traits_of(rag).places is not None
         self.log = self.watch = Watch(file, stage.settings, places=places)
         self._pace = Pace(stage.settings)
         # What is to be graded when everybody has left; None from then on.

@@ -18,7 +18,7 @@ from simulator.making.forms import (
     OutsideCheck,
     PairCheck,
 )
-from simulator.making.kinds import KINDS, OUT_OF_SCOPE, PAIRED, Kind
+from simulator.making.kinds import OUT_OF_SCOPE, PAIRED, Kind
 from simulator.making.plan import Task
 from simulator.prompts import check_languages, fingerprint, quote, read_toml, render
 from simulator.types import Case, Language, Message
@@ -160,11 +160,6 @@ def check_form(kind: Kind) -> type[Check | OutsideCheck]:
     if kind in PAIRED:
         return PairCheck
     return FollowUpCheck if kind == "follow-up" else Check
-
-
-def kind_of(case: Case) -> Kind:
-    """The kind of a made question, from its tags."""
-    return next(kind for kind in KINDS if kind in case.tags)
 
 
 def _line(line: Message, seal: str) -> str:

@@ -2,7 +2,6 @@
 
 import random
 import re
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -78,8 +77,3 @@ def _small(said: str) -> str:
 def _tables(language: Language) -> dict[str, Any]:
     tables: dict[str, Any] = read_toml(FILE)[language]
     return {name: {**table, "strict": language == "ja"} for name, table in tables.items()}
-
-
-def wording_at(wordings: Sequence[Wording], number: int) -> Wording:
-    """The wordings in turn."""
-    return wordings[number % len(wordings)]

@@ -36,11 +36,6 @@ def elo(strengths: Floats) -> Floats:
     return scaled
 
 
-def expected_share(difference: float) -> float:
-    """The share (0..1) of pairs that a run so many points ahead is expected to win, ties as halves."""
-    return float(1 / (1 + 10 ** (-difference / DECADE)))
-
-
 def _met(wins: Floats) -> NDArray[np.bool_]:
     """Which runs were compared in any draw: (k, k), symmetric."""
     any_draw = wins.reshape(-1, *wins.shape[-2:]).sum(axis=0)

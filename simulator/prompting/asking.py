@@ -8,16 +8,17 @@ from simulator.conversation import called
 from simulator.errors import InputError
 from simulator.prompting.prompt import Prompt
 from simulator.prompting.rendering import Rendered, Rendering
+from simulator.traits import traits_of
 from simulator.types import Case, Conversation, Query, Rag
 
-# What a bot may say of itself in `takes`: that it is told of these parts of a query.
+# What a bot may say of itself in its traits: that it is told of these parts of a query.
 SYSTEM, HISTORY = "system", "history"
 # The row of an id.
 Lookup = Callable[[str], Case]
 
 
 class Prompted:
-    """A bot that is asked with a prompt. Has the bot's own `places` and connections."""
+    """A bot that is asked with a prompt. Has the bot's own traits and connections."""
 
     def __init__(self, rag: Rag, prompt: Prompt, row: Lookup, labels: Iterable[str] = ()) -> None:
         """`row` gives the case of an id; `labels` are all there are, where the prompt does not name them.
@@ -26,7 +27,7 @@ class Prompted:
         """
         self.rag, self.prompt, self.row = rag, prompt, row
         self._rendering = Rendering(prompt, labels)
-        self._takes = taken_by(rag)
+        self._takes = traits_of(rag).takes
         turns = any(shown.turns and shown.shots for shown in prompt.examples.values())
         if turns and HISTORY not in self._takes:
             msg = f'{prompt.path}: the bot is told of no earlier turns: write as = "text" and $examples.'
@@ -67,11 +68,6 @@ class Prompted:
                 "history": (*rendered.history, *query.history),
             }
         )
-
-
-def taken_by(rag: Rag) -> frozenset[str]:
-    """Which parts of a query beside its text a bot says it is told of; one that says nothing, none."""
-    return frozenset(getattr(rag, "takes", ()))
 
 
 def rows_of(plan: Sequence[Conversation]) -> Lookup:

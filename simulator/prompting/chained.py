@@ -12,6 +12,7 @@ from simulator.errors import RagFailure
 from simulator.outputs.splitting import object_within, output_text
 from simulator.prompting.asking import Prompted
 from simulator.prompting.rendering import MissingVariable
+from simulator.traits import Traits, traits_of
 from simulator.types import Answer, Failure, Passage, Query, Step, Usage
 
 # So much of the time that a customer waits is for the links; the rest is for saying which was late.
@@ -27,12 +28,12 @@ class Asked(NamedTuple):
 
 
 class Chained:
-    """Has the `places` of the run's own bot; `timeout` in seconds is for all links together."""
+    """Has the places of the run's own bot; `timeout` in seconds is for all links together."""
 
     def __init__(self, links: Sequence[Asked], rag: Any, timeout: float) -> None:
         """`rag` is the run's own bot, whichever links it is asked by."""
         self.links, self.rag, self.timeout = tuple(links), rag, timeout
-        self.places = getattr(rag, "places", None)
+        self.traits = Traits(places=traits_of(rag).places)
 
     async def __call__(self, query: Query) -> Answer:
         """The last link's answer, with every link's as its steps; a link's failure is the chain's."""
@@ -76,7 +77,7 @@ async def _asked(link: Asked, query: Query, before: Before, timeout: float) -> A
             raise RagFailure("malformed", told) from None
 
     own = query.model_copy(update={"session": f"{query.session}/{link.name}"})
-    places = getattr(link.bot, "places", None) if link.own else None
+    places = traits_of(link.bot).places if link.own else None
     async with places or contextlib.nullcontext():
         return await answered(once, own, timeout)
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from simulator.counting.numerals import KANJI, value_of
 from simulator.specifics.meanings import EVERY_DAY, HOLIDAY, WEEK, Clock, Found, Hours
 
-_BEFORE_NOON = {"午前", "朝", "早朝", "翌朝", "深夜", "am", "a.m."}
 _AFTER_NOON = {"午後", "夕方", "夜", "夜間", "pm", "p.m."}
 _HALF = r"午前|午後|早朝|翌朝|朝|夕方|夜間|夜|深夜|(?<![a-z])[ap]\.?m\.?(?![a-z])"
 _ZONE = r"(?P<zone>[ap](?:m\b|\.m\.?))"

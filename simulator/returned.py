@@ -1,11 +1,14 @@
-"""What a bot in Python returned, whatever its shape, as an answer with its passages."""
+"""What a bot in Python returned, whatever its shape, as an answer with its passages.
+
+The one reader for every door: a function, a `connect` of the user's own, a runnable.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rag_adapters._json import kind
-from rag_adapters.documents import passages_of
-from simulator import Answer, RagFailure
+from simulator.errors import RagFailure
+from simulator.passages import passages_of
+from simulator.types import Answer
 
 ANSWER_KEYS = ("answer", "result", "output", "text")
 PASSAGE_KEYS = ("passages", "contexts", "documents", "context", "source_documents", "sources")
@@ -57,7 +60,8 @@ def _said(entry: Any) -> Any:
 def _from_mapping(result: Mapping[Any, Any]) -> Answer:
     key = next((key for key in ANSWER_KEYS if key in result), None)
     if key is None:
-        there = kind(dict(result))
+        keys = ", ".join(str(key)[:40] for key in list(result)[:20])
+        there = f"has the keys {keys}" if result else "is empty"
         raise RagFailure("malformed", f"the bot's mapping needs the key 'answer', but it {there}")
     passages = next((result[name] for name in PASSAGE_KEYS if result.get(name) is not None), None)
     shows = any(name in result for name in PASSAGE_KEYS)

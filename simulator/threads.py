@@ -1,0 +1,92 @@
+"""Ordinary functions beside the event loop: what blocks or counts must not hold up a dialogue."""
+
+import asyncio
+import contextlib
+import inspect
+import threading
+from collections.abc import Callable
+from contextvars import Context, copy_context
+from functools import partial
+from queue import SimpleQueue
+from typing import Any, NamedTuple
+
+Outcome = asyncio.Future[Any]
+_Settled = tuple[Outcome, Callable[[Any], None], Any]
+
+
+def is_async(function: Callable[..., Any]) -> bool:
+    """Whether calling it gives something to await: an async function, or an object with such a `__call__`."""
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
+
+
+async def on_a_thread(function: Callable[..., Any], *given: Any, name: str = "own") -> Any:
+    """What the function gives or raises, run on a daemon thread: one that hangs cannot hold up the exit."""
+    loop = asyncio.get_running_loop()
+    call = _Call(partial(function, *given), copy_context(), loop.create_future())
+    threading.Thread(target=_work_off, args=(loop, [call]), daemon=True, name=name).start()
+    return await call.outcome
+
+
+class Worker:
+    """One daemon thread for work that only counts: more of them would but fight for the interpreter.
+
+    What is asked for in one turn of the loop goes over to it together, and comes back together.
+    """
+
+    def __init__(self, name: str) -> None:
+        """The thread starts with the first work."""
+        self.name = name
+        self._waiting: SimpleQueue[tuple[asyncio.AbstractEventLoop, list[_Call]]] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._gathered: list[_Call] = []
+
+    async def __call__(self, function: Callable[..., Any], *given: Any) -> Any:
+        """What the function gives or raises, once everything before it is done."""
+        loop = asyncio.get_running_loop()
+        call = _Call(partial(function, *given), copy_context(), loop.create_future())
+        if not self._gathered or self._gathered[0].outcome.get_loop() is not loop:
+            self._gathered = []
+            loop.call_soon(self._hand_over, loop, self._gathered)
+        self._gathered.append(call)
+        return await call.outcome
+
+    def _hand_over(self, loop: asyncio.AbstractEventLoop, calls: "list[_Call]") -> None:
+        self._gathered = []
+        self._waiting.put((loop, calls))
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, daemon=True, name=self.name)
+            self._thread.start()
+
+    def _work(self) -> None:
+        while True:
+            _work_off(*self._waiting.get())
+
+
+class _Call(NamedTuple):
+    """What a thread is to call, in which context, and where its outcome arrives."""
+
+    function: Callable[[], Any]
+    context: Context
+    outcome: Outcome
+
+    def settled(self) -> _Settled:
+        """The call is made; how its outcome is to be settled, back in the loop."""
+        try:
+            return self.outcome, self.outcome.set_result, self.context.run(self.function)
+        except StopIteration as error:  # a future cannot hold it
+            return self.outcome, self.outcome.set_exception, RuntimeError(f"StopIteration: {error}")
+        except BaseException as error:  # on a thread of its own, SystemExit ends nothing but the call
+            return self.outcome, self.outcome.set_exception, error
+
+
+def _work_off(loop: asyncio.AbstractEventLoop, calls: list[_Call]) -> None:
+    """Makes the calls for which somebody waits still."""
+    settled = [call.settled() for call in calls if not call.outcome.done()]
+    with contextlib.suppress(RuntimeError):  # the run is over, and with it the loop
+        loop.call_soon_threadsafe(_settle, settled)
+
+
+def _settle(settled: list[_Settled]) -> None:
+    for outcome, method, value in settled:
+        if not outcome.done():
+            method(value)

@@ -1,0 +1,231 @@
+"""Judges that are functions: none holds up a dialogue, none ends a run, and each may answer shortly."""
+
+import asyncio
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simulator import find
+from simulator.conversation import ask
+from simulator.errors import InputError
+from simulator.judging import FunctionJudging, StandInJudging, scale_of
+from simulator.types import Exhibit, Query, Score
+from tests.playing import a_stage, an_exhibit, frame, rubric
+
+STRICT = '''
+from words import BAD
+
+def strict(exhibit):
+    """Yes, unless a bad word is said."""
+    return BAD not in exhibit.turn.answer.text
+'''
+
+
+@pytest.fixture(autouse=True)
+def apart(tmp_path: Path) -> Iterator[None]:
+    """What a test brings into the process goes again."""
+    before, path = set(sys.modules), list(sys.path)
+    yield
+    for name in set(sys.modules) - before:
+        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+    sys.path[:] = path
+
+
+def judged_by(function: Callable[..., Any]) -> FunctionJudging:
+    """A judge that is a function."""
+    return FunctionJudging("mine", function, {}, frame(), "rubric")
+
+
+async def asked_while(
+    judging: FunctionJudging | StandInJudging, answered: threading.Event
+) -> tuple[Score, float]:
+    """The score of a judge that waits for `answered`, and how long a bot took that was asked meanwhile."""
+
+    async def bot(query: Query) -> str:
+        await asyncio.sleep(0)
+        return "はい"
+
+    grading = asyncio.create_task(judging(an_exhibit(), ()))
+    await asyncio.sleep(0)  # the judge is at it
+    answer = await ask(bot, Query(text="いくら"), 60)
+    answered.set()
+    [score] = await grading
+    return score, answer.seconds or 0.0
+
+
+async def test_a_slow_judge_takes_none_of_a_bots_time() -> None:
+    """A judge that blocks does so beside the loop: the bot answers meanwhile, and is timed alone."""
+    answered = threading.Event()
+
+    def slow(exhibit: Exhibit) -> bool:
+        return answered.wait(3)
+
+    score, seconds = await asked_while(judged_by(slow), answered)
+
+    assert (score.state, score.raw) == ("scored", 1)
+    assert seconds < 1
+
+
+async def test_a_counting_judge_takes_none_of_a_bots_time() -> None:
+    """Stand-ins count on a thread of their own, too."""
+    answered, threads = threading.Event(), set[str]()
+
+    def counted(exhibit: Exhibit) -> Score:
+        threads.add(threading.current_thread().name)
+        raw = float(answered.wait(3))
+        return Score(judge="fluency", state="scored", value=raw, raw=raw)
+
+    score, seconds = await asked_while(StandInJudging(rubric("fluency"), counted, frame()), answered)
+
+    assert (score.raw, threads) == (1, {"counting judges"})
+    assert seconds < 1
+
+
+async def test_the_shelfs_functions_share_one_thread() -> None:
+    """They count, and more threads would but fight; vectors of hashed n-grams are counted there, too."""
+    stage = a_stage(None, judges=("keigo", "cosine", "facts", "turn"))
+    scores = await stage.panel.grade(an_exhibit())
+    await stage.close(None)
+    threads = [each.name for each in threading.enumerate() if each.name in {"counting judges", "keigo"}]
+
+    assert [score.state for score in scores] == ["scored"] * 4
+    assert threads == ["counting judges"]
+
+
+async def test_a_judge_of_ones_own_grades_one_turn_at_a_time() -> None:
+    """Its code need not be safe for several threads: the second turn waits for the first."""
+    both = threading.Barrier(2)
+
+    def met(exhibit: Exhibit) -> bool:
+        try:
+            both.wait(0.2)
+        except threading.BrokenBarrierError:
+            return False
+        return True
+
+    judging = judged_by(met)
+    found = await asyncio.gather(*(judging(an_exhibit(), ()) for _ in range(3)))
+
+    assert [score.raw for [score] in found] == [0, 0, 0]
+
+
+async def leaves_later(exhibit: Exhibit) -> Score:
+    """An async judge that ends the process."""
+    raise SystemExit(3)
+
+
+def leaves(exhibit: Exhibit) -> Score:
+    """A judge that ends the process."""
+    raise SystemExit(3)
+
+
+@pytest.mark.parametrize("judge", [leaves, leaves_later])
+async def test_a_judge_that_exits_fails_its_grade_only(judge: Any) -> None:
+    """SystemExit of a judge is its own failure: the run goes on, and the bot is not blamed."""
+    [score] = await judged_by(judge)(an_exhibit(), ())
+
+    assert (score.state, score.detail["kind"], score.reason) == ("failed", "error", "SystemExit: 3")
+
+
+@pytest.mark.parametrize("result", [Score(state="scored"), Score(state="scored", raw=0.0, scale=(0, 1))])
+async def test_scored_without_a_value_is_no_zero(result: Score) -> None:
+    """It is a failed grade that says what is missing."""
+    [score] = await judged_by(lambda exhibit: result)(an_exhibit(), ())
+
+    assert (score.state, score.value) == ("failed", None)
+    assert score.reason == "the judge returned a Score that is scored and has no value"
+
+
+async def test_a_short_verdict_is_filed_like_a_long_one() -> None:
+    """Under the judge's name and turn, on the scale of `-> bool` or of the module."""
+
+    def polite(exhibit: Exhibit) -> bool:
+        return True
+
+    [yes] = await judged_by(polite)(an_exhibit(), ())
+    [graded] = await judged_by(lambda exhibit: (4, "ほぼ良い"))(an_exhibit(), ())
+
+    assert (yes.judge, yes.conversation, yes.turn, yes.raw, yes.scale) == (
+        "mine", "angry/fees-1#1", 1, 1, (0, 1),
+    )  # fmt: skip
+    assert (graded.raw, graded.value, graded.scale, graded.reason) == (4, 0.8, (1, 5), "ほぼ良い")
+
+
+def rubric_of(judge: str) -> str:
+    """The hash under which this judge's grades are filed."""
+    [judging] = a_stage(None, judges=(judge,)).panel.judgings
+    return str(judging.rubric)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", ["checks.py", "words.py"])
+def test_another_code_is_another_rubric(tmp_path: Path, name: str) -> None:
+    """Grades of a judge whose file, or a file beside it that it imports, has changed are not mixed."""
+    (tmp_path / "checks.py").write_text(STRICT, encoding="utf-8")
+    (tmp_path / "words.py").write_text("BAD = 'いいえ'\n", encoding="utf-8")
+    (tmp_path / "other.py").write_text("GOOD = 'はい'\n", encoding="utf-8")
+    first = rubric_of("checks.py:strict")
+    (tmp_path / "other.py").write_text("GOOD = 'ええ'\n", encoding="utf-8")
+    same = rubric_of("checks.py:strict")
+    with (tmp_path / name).open("a", encoding="utf-8") as file:
+        file.write("MORE = 1\n")
+
+    assert first == same
+    assert rubric_of("checks.py:strict") != first
+
+
+@pytest.mark.parametrize(
+    ("name", "files"),
+    [
+        ("rouge_l", {"rouge_l.py", "_text_metrics.py", "_text_metrics.toml"}),
+        ("cosine", {"cosine.py", "_angle.py"}),
+        ("label", {"label.py", "_label.toml", "_label_reading.py"}),
+        ("facts", {"facts.py", "_facts.toml"}),
+    ],
+)
+def test_a_judge_of_the_shelf_is_made_of_its_files(name: str, files: set[str]) -> None:
+    """What it imports from the shelf, and the texts of both, are part of its rubric."""
+    judge = find.judge(name)
+
+    assert callable(judge)
+    assert {path.name for path in find.judge_files(judge)} == files
+
+
+@pytest.mark.parametrize("function", [print, partial(len), np.mean])
+def test_what_has_no_file_of_its_own_has_none(function: Any) -> None:
+    """Built-in functions are no reason to fail, nor are those of libraries."""
+    assert find.judge_files(function) == []
+
+
+def test_judges_of_two_files_of_one_name_have_their_own_scales(tmp_path: Path) -> None:
+    """The second checks.py does not take the place of the first."""
+    for folder, scale in (("a", "(0, 1)"), ("b", "(0, 10)"), ("c", "5")):
+        (tmp_path / folder).mkdir()
+        text = f"SCALE = {scale}\n\ndef strict(exhibit):\n    return True\n"
+        (tmp_path / folder / "checks.py").write_text(text, encoding="utf-8")
+    first, second, wrong = (find.judge(f"{folder}/checks.py:strict") for folder in "abc")
+
+    assert scale_of(first) == (0, 1)  # type: ignore[arg-type]
+    assert scale_of(second) == (0, 10)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"checks\.py: SCALE must be two numbers, such as \(0, 1\)\.$"):
+        scale_of(wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("page", ["judges.md", "judges.ja.md"])
+async def test_the_pages_example_is_a_judge(tmp_path: Path, root: Path, page: str) -> None:
+    """What the page shows can be copied: yes or no with a reason, on a scale from 0 to 1."""
+    blocks = (root / "docs" / page).read_text(encoding="utf-8").split("```python\n")[1:]
+    example = next(block.partition("```")[0] for block in blocks if "def one_screen(" in block)
+    (tmp_path / "checks.py").write_text(example, encoding="utf-8")
+    stage = a_stage(None, judges=("checks.py:one_screen",))
+    [score] = await stage.panel.grade(an_exhibit())
+    await stage.close(None)
+
+    assert (score.judge, score.state, score.raw, score.scale) == ("one_screen", "scored", 1, (0, 1))
+    assert score.reason.endswith(" / 300")

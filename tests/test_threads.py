@@ -1,0 +1,105 @@
+"""Ordinary functions run beside the loop: whatever blocks or counts holds up no dialogue."""
+
+import asyncio
+import contextvars
+import threading
+from functools import partial
+from typing import Any
+
+import pytest
+
+from simulator.threads import Worker, is_async, on_a_thread
+
+WHO: contextvars.ContextVar[str] = contextvars.ContextVar("WHO", default="nobody")
+BESIDE = [on_a_thread, Worker("test")]
+
+
+def where() -> tuple[str, bool, str]:
+    """The thread that this runs on, and what it knows of who asked."""
+    thread = threading.current_thread()
+    return thread.name, thread.daemon, WHO.get()
+
+
+@pytest.mark.parametrize("beside", BESIDE)
+async def test_what_was_known_here_is_known_there(beside: Any) -> None:
+    """The thread is a daemon, and sees the context of whoever asked."""
+    WHO.set("me")
+    name, daemon, who = await beside(where)
+
+    assert name != threading.current_thread().name
+    assert (daemon, who) == (True, "me")
+
+
+@pytest.mark.parametrize("beside", BESIDE)
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [(ValueError("no"), ValueError), (SystemExit(3), SystemExit), (StopIteration("x"), RuntimeError)],
+)
+async def test_what_is_raised_there_is_raised_here(
+    beside: Any, error: BaseException, told: type[BaseException]
+) -> None:
+    """SystemExit, too; StopIteration as the RuntimeError that it is in every coroutine."""
+
+    def fails() -> None:
+        raise error
+
+    with pytest.raises(told):
+        await beside(fails)
+
+
+async def test_a_worker_does_one_thing_after_the_other() -> None:
+    """All on one thread, in the order in which it was asked, each with its own outcome."""
+    worker, seen = Worker("counting"), list[int]()
+
+    def count(number: int) -> str:
+        seen.append(number)
+        if number == 1:
+            raise ValueError(str(number))
+        return threading.current_thread().name
+
+    found = await asyncio.gather(*(worker(count, n) for n in range(4)), return_exceptions=True)
+
+    assert seen == [0, 1, 2, 3]
+    assert [found[n] for n in (0, 2, 3)] == ["counting"] * 3
+    assert isinstance(found[1], ValueError)
+
+
+async def test_what_nobody_waits_for_is_not_begun() -> None:
+    """Work that is cancelled before its turn is passed over."""
+    worker, release, seen = Worker("counting"), threading.Event(), list[str]()
+    first = asyncio.create_task(worker(release.wait, 10))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    second = asyncio.create_task(worker(seen.append, "second"))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    second.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await second
+    release.set()
+
+    assert await first
+    assert await worker(lambda: seen) == []
+
+
+def test_a_worker_serves_one_loop_after_another() -> None:
+    """A second event loop in the same process finds it at work."""
+    worker = Worker("counting")
+
+    async def asked() -> Any:
+        return await worker(lambda: 1)
+
+    assert [asyncio.run(asked()), asyncio.run(asked())] == [1, 1]
+
+
+def test_async_functions_are_known() -> None:
+    """Also as a partial, and as an object that is called."""
+
+    async def function() -> None: ...
+
+    class Judge:
+        async def __call__(self) -> None: ...
+
+    assert all(is_async(each) for each in (function, partial(function), Judge()))
+    assert not is_async(where)
+    assert not is_async(Judge)

@@ -1,0 +1,82 @@
+"""What bots say of themselves: only those of this program do."""
+
+import threading
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_adapters._limits import LimitedBot, Limits
+from simulator.conversation import ask
+from simulator.masking import MaskedRag
+from simulator.prompting.asking import Prompted
+from simulator.prompting.chained import Asked, Chained
+from simulator.prompting.prompt import Prompt
+from simulator.prompting.reading import read_prompt
+from simulator.traits import Traits, traits_of
+from simulator.types import Case, Query
+
+QUERY = Query(text="いくらですか", case="r1")
+PROMPT = """
+version = "1"
+ja.user = "$question"
+en.user = "$question"
+"""
+
+
+def prompt_of(text: str) -> Prompt:
+    """A prompt of the user's own."""
+    Path("mine.toml").write_text(text, encoding="utf-8")
+    return read_prompt("./mine.toml")
+
+
+class Crowded:
+    """A bot whose own affairs are called as this program calls some of its."""
+
+    def __init__(self, value: Any) -> None:
+        self.places = self.takes = self.at_once = self.traits = self.limits = value
+
+    def __call__(self, query: Query) -> str:
+        """The answer."""
+        return "in " + threading.current_thread().name
+
+
+class Touchy:
+    """A bot with attributes that cannot be looked at."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Fails as a careless one does."""
+        raise (AttributeError if name.startswith("_") else KeyError)(name)
+
+    def __call__(self, query: Query) -> str:
+        """The answer."""
+        return "in " + threading.current_thread().name
+
+
+@pytest.mark.parametrize(
+    "made", [partial(Crowded, value) for value in (["Tokyo"], 5, True, "two")] + [Touchy]
+)
+async def test_a_bots_own_attributes_are_its_own(made: Callable[[], Any]) -> None:
+    """Whatever they are called, and with a prompt, a chain and limits around it, it is asked as any bot."""
+    bot = made()
+    prompt, row = prompt_of(PROMPT), Case(id="r1", question="いくらですか", language="ja")
+    link = Asked("a", Prompted(bot, prompt, lambda _: row))
+    around = [bot, MaskedRag(bot, None, 5), LimitedBot(bot, Limits(concurrency=1)), Chained([link], bot, 5)]
+
+    for rag in around:
+        answer = await ask(rag, QUERY, 5)
+        assert (answer.error, answer.text.startswith("in ")) == (None, True)
+        assert answer.text != f"in {threading.current_thread().name}"
+
+
+def test_bots_of_this_program_have_traits() -> None:
+    """Also through what is laid around them."""
+    traits = Traits(takes=frozenset({"system"}))
+    bot = type("Ours", (), {"traits": traits, "__call__": lambda self, query: "a"})()
+
+    assert traits_of(MaskedRag(bot, None, 5)) is traits
+    assert traits_of(LimitedBot(bot, Limits(concurrency=2))).takes == traits.takes
+    assert traits_of(LimitedBot(bot, Limits(concurrency=2))).places is not None
+    assert traits_of(lambda query: "a") == Traits()
