@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from simulator.analysis.agreement import Floats
+from simulator.analysis.intervals import student
 from simulator.changes.differences import Pair, differences
-from simulator.changes.exact import student
 from simulator.changes.past import past_runs
 
 JUDGES, DRAWS = 6, 200

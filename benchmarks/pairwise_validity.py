@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from simulator import find
 from simulator.analysis import trivial
-from simulator.analysis.intervals import bootstrap_interval
+from simulator.analysis.intervals import interval_of_mean
 from simulator.cache import ResponseCache
 from simulator.endpoints import endpoints
 from simulator.files.rows import read_rows
@@ -192,7 +192,7 @@ def _line(scored: Scored, at: Sequence[int], pairs: Sequence[Preferred]) -> str:
     decided = [i for i in at if pairs[i].sign]
     points = [_points(scored.signs[i], pairs[i].sign) for i in decided]
     value = sum(points) / len(points) if points else 0.0
-    bounds = bootstrap_interval(points, [pairs[i].group for i in decided], seed=42) if points else None
+    bounds = interval_of_mean(points, [pairs[i].group for i in decided], seed=42) if points else None
     shown = f"{value:.3f}" + (f" [{bounds[0]:.3f}, {bounds[1]:.3f}]" if bounds else "")
     exact = sum(scored.signs[i] == pairs[i].sign for i in at) / len(at)
     ties = sum(scored.signs[i] == 0 for i in at) / len(at)

@@ -66,8 +66,7 @@ async def test_a_judge_that_likes_thanks_is_flagged() -> None:
     assert padded.difference is not None
     assert padded.difference > 0.2
     assert padded.held is False
-    assert padded.interval is not None
-    assert padded.interval[0] <= padded.difference <= padded.interval[1]
+    assert padded.interval is None  # of three questions
     assert row(bias, "flipped_fact", "turn").held is False
     assert {(broken.kind, broken.judge) for broken in bias.broken} == {
         ("flipped_fact", "turn"), ("flipped_fact", "turn.correctness"), ("flipped_fact", ""),

@@ -16,7 +16,7 @@ from simulator.analysis.corrected import (
 )
 from simulator.analysis.figures import Summary
 from simulator.analysis.gate import Gate, decide
-from simulator.analysis.intervals import bootstrap_interval
+from simulator.analysis.intervals import interval_of_mean
 from simulator.analysis.summary import summarise
 from simulator.analysis.summary_json import as_json
 from simulator.types import RedRules, Results
@@ -75,7 +75,8 @@ def uncorrected(turns: list[GradedTurn]) -> tuple[float, float]:
     for turn in turns:
         talks.setdefault(turn.conversation, []).append(turn)
     means = [sum(t.value for t in talk) / len(talk) for talk in talks.values()]
-    found = bootstrap_interval(means, [talk[0].case for talk in talks.values()], seed=1, resamples=300)
+    cases = [talk[0].case for talk in talks.values()]
+    found = interval_of_mean(means, cases, seed=1, ends=(0.2, 1.0), draws=300)
     assert found
     return found
 

@@ -1,16 +1,36 @@
 """Standard errors and intervals that know that turns of one case belong together."""
 
 import math
+import random
 import statistics
+from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.analysis.intervals import bootstrap_interval, clustered_stderr
+from benchmarks.intervals import Kind, simulate
+from simulator.analysis.bounds import clusters as clustered
+from simulator.analysis.bounds import lower
+from simulator.analysis.intervals import FEWEST, clustered_stderr, ends_of, interval_of_mean
+from simulator.types import Score
+from tests.properties import examples
 
 VALUES = [0.2, 0.4, 0.6, 0.8, 1.0]
 NAMES = ["a", "b", "c", "d", "e"]
+GRADED = st.lists(
+    st.tuples(st.sampled_from([0.0, *VALUES]), st.sampled_from("abcdefgh")), min_size=FEWEST, max_size=24
+)
+
+
+def names(count: int) -> list[str]:
+    return [f"q{n:04}" for n in range(count)]
+
+
+def width(ends: tuple[float, float] | None) -> float:
+    """From end to end."""
+    assert ends
+    return ends[1] - ends[0]
 
 
 def test_clusters_of_one_give_the_usual_standard_error() -> None:
@@ -29,65 +49,131 @@ def test_repeated_values_in_a_cluster_buy_no_certainty() -> None:
 
 
 @pytest.mark.parametrize("clusters", [[], ["a"], ["a", "a"]])
-def test_under_two_clusters_nothing_can_be_said(clusters: list[str]) -> None:
+def test_under_two_clusters_no_error_can_be_told(clusters: list[str]) -> None:
     """None, not zero."""
-    values = [0.5] * len(clusters)
-
-    assert clustered_stderr(values, clusters) is None
-    assert bootstrap_interval(values, clusters, seed=1) is None
+    assert clustered_stderr([0.5] * len(clusters), clusters) is None
 
 
-def test_interval_is_near_the_normal_one_for_many_cases() -> None:
-    """Mean plus and minus 1.96 standard errors, within the noise of 2,000 resamples."""
-    values = [0.2 * (1 + i % 5) for i in range(200)]
-    names = [str(i) for i in range(200)]
-    error = clustered_stderr(values, names) or 0
+@pytest.mark.parametrize("ends", [(0.0, 1.0), None])
+@pytest.mark.parametrize("count", range(FEWEST + 1))
+def test_no_interval_under_five_clusters(count: int, ends: tuple[float, float] | None) -> None:
+    """However many values they have."""
+    found = interval_of_mean([0.2, 0.8] * count, names(count) * 2, seed=1, ends=ends)
 
-    interval = bootstrap_interval(values, names, seed=42)
+    assert (found is None) == (count < FEWEST)
+
+
+@pytest.mark.parametrize("ends", [(0.2, 1.0), None])
+def test_interval_is_near_the_normal_one_for_many_cases(ends: tuple[float, float] | None) -> None:
+    """Mean plus and minus 1.96 standard errors, within the noise of the draws."""
+    values = [0.2 * (1 + i % 5) for i in range(400)]
+    error = clustered_stderr(values, names(400)) or 0
+
+    interval = interval_of_mean(values, names(400), seed=42, ends=ends)
 
     assert interval == pytest.approx((0.6 - 1.96 * error, 0.6 + 1.96 * error), abs=0.005)
 
 
 def test_interval_is_wider_when_cases_repeat() -> None:
-    """Ten conversations of one case say less than ten cases."""
-    values = [0.2, 1.0] * 10
-    many = bootstrap_interval(values, [str(i) for i in range(20)], seed=7)
-    few = bootstrap_interval(values, ["a", "b"] * 10, seed=7)
+    """Thirty conversations on six cases say less than thirty cases."""
+    values = [0.2, 1.0] * 15
 
-    assert many
-    assert few
-    assert few[1] - few[0] > many[1] - many[0]
+    few = interval_of_mean(values, [str(i % 6) for i in range(30)], seed=7)
+
+    assert width(few) > width(interval_of_mean(values, names(30), seed=7))
 
 
 def test_interval_is_that_of_its_seed() -> None:
     """The same seed gives the same ends, another seed gives others."""
     values = [0.2 * (1 + i % 5) for i in range(30)]
-    names = [str(i % 17) for i in range(30)]
+    cases = [str(i % 17) for i in range(30)]
 
-    assert bootstrap_interval(values, names, seed=1) == bootstrap_interval(values, names, seed=1)
-    assert bootstrap_interval(values, names, seed=1) != bootstrap_interval(values, names, seed=2)
+    assert interval_of_mean(values, cases, seed=1) == interval_of_mean(values, cases, seed=1)
+    assert interval_of_mean(values, cases, seed=1) != interval_of_mean(values, cases, seed=2)
 
 
-@given(st.permutations([(0.2 * (1 + i % 5), str(i % 4)) for i in range(12)]))
-def test_order_does_not_matter(pairs: list[tuple[float, str]]) -> None:
-    """Conversations end in any order; the figures are the same to the last digit."""
-    values, names = [v for v, _ in pairs], [n for _, n in pairs]
-    ordered = sorted(pairs)
+@settings(max_examples=examples(60))
+@given(GRADED, st.randoms(use_true_random=False), st.booleans())
+def test_what_holds_of_any_grades(
+    graded: list[tuple[float, str]], order: random.Random, differences: bool
+) -> None:
+    """Within 0..1, around the mean, and in any order the same to the last digit."""
+    ends = None if differences else (0.0, 1.0)
 
-    assert bootstrap_interval(values, names, seed=3, resamples=50) == bootstrap_interval(
-        [v for v, _ in ordered], [n for _, n in ordered], seed=3, resamples=50
+    def found(pairs: Sequence[tuple[float, str]]) -> tuple[float, float] | None:
+        return interval_of_mean([v for v, _ in pairs], [n for _, n in pairs], seed=3, ends=ends, draws=200)
+
+    interval = found(graded)
+
+    assert found(order.sample(graded, len(graded))) == interval
+    assert (interval is None) == (len({name for _, name in graded}) < FEWEST)
+    if interval:
+        mean = statistics.fmean(value for value, _ in graded)
+        assert 0 <= interval[0] <= mean + 1e-9
+        assert mean - 1e-9 <= interval[1] <= 1
+
+
+@settings(max_examples=examples(30))
+@given(st.lists(st.sampled_from(VALUES), min_size=5, max_size=20))
+def test_four_times_the_questions_narrow_it(values: list[float]) -> None:
+    """The same grades, four times as often: about half as wide, and less where they are all alike."""
+    once = width(interval_of_mean(values, names(len(values)), seed=1))
+    often = width(interval_of_mean(values * 4, names(4 * len(values)), seed=1))
+
+    assert often < 0.75 * once
+
+
+@pytest.mark.parametrize("count", [5, 20, 59])
+def test_all_right_is_no_certainty(count: int) -> None:
+    """The rule of three, as at the gate: no interval of width zero."""
+    low, high = interval_of_mean([1.0] * count, names(count), seed=1) or (0, 0)
+
+    assert low == pytest.approx(0.05 ** (1 / count), abs=0.015)
+    assert high == 1
+
+
+@pytest.mark.parametrize("values", [VALUES * 2, [1.0] * 9 + [0.2], [0.8, 1.0] * 20, [1.0] * 12])
+def test_it_reaches_no_less_far_than_the_bound_of_the_gate(values: list[float]) -> None:
+    """Nobody is told that more is sure than what `--confidence 0.95` would let pass."""
+    low, _ = interval_of_mean(values, names(len(values)), seed=1, ends=(0.2, 1.0)) or (1, 1)
+
+    assert low <= lower(clustered(values, names(len(values)), 0.2), 0.95) + 0.01
+
+
+def test_where_no_grade_is_below_a_fifth_the_worst_is_not_zero() -> None:
+    """The ends of five-step grades, and of other scales."""
+    grades = [Score(conversation="c", turn=1, judge="j", state="scored", value=0.2, raw=1)]
+    shares = [each.model_copy(update={"scale": (0.0, 10.0)}) for each in grades]
+
+    assert (ends_of(grades), ends_of(shares), ends_of([])) == ((0.2, 1.0), (0.0, 1.0), (0.0, 1.0))
+    assert ends_of([*grades, *shares]) == (0.0, 1.0)
+    assert width(interval_of_mean(VALUES, NAMES, seed=1, ends=(0.2, 1.0))) < width(
+        interval_of_mean(VALUES, NAMES, seed=1)
     )
 
 
-def test_interval_of_equal_values_has_no_width() -> None:
+KINDS = [Kind("usual", 1, 5), Kind("usual", 3, 8), Kind("near 1", 1, 8), Kind("pass/fail", 1, 20)]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind.shape}-{kind.cases}")
+def test_it_holds_the_true_mean_as_often_as_it_says(kind: Kind) -> None:
+    """95 times in 100, less what chance leaves of 300 samples; the plain bootstrap it replaced does not."""
+    found = simulate(kind, 300, 7)
+
+    assert found.shown >= 0.93
+    assert found.percentile < 0.93
+
+
+def test_differences_alike_have_no_width() -> None:
     """Every resample has the same mean."""
-    assert bootstrap_interval([0.8] * 6, list("abcdef"), seed=1) == pytest.approx((0.8, 0.8))
+    assert interval_of_mean([0.8] * 6, list("abcdef"), seed=1, ends=None) == pytest.approx((0.8, 0.8))
 
 
-def test_many_cases_are_drawn_in_blocks() -> None:
+@pytest.mark.parametrize("ends", [(0.0, 1.0), None])
+def test_many_cases_are_drawn_in_blocks(ends: tuple[float, float] | None) -> None:
     """More cases than fit one block give an interval around the mean all the same."""
     values = [0.2 * (1 + i % 5) for i in range(5000)]
 
-    low, high = bootstrap_interval(values, [str(i) for i in range(5000)], seed=5) or (0, 0)
+    low, high = interval_of_mean(values, names(5000), seed=5, ends=ends) or (0, 0)
 
     assert 0.58 < low < 0.6 < high < 0.62

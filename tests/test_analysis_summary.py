@@ -7,6 +7,7 @@ import pytest
 
 from simulator.analysis.figures import Summary
 from simulator.analysis.gate import decide
+from simulator.analysis.intervals import interval_of_mean
 from simulator.analysis.summary import excerpt, summarise
 from simulator.analysis.summary_json import as_json
 from simulator.types import Ended, RedRules, Results, Score, Spending
@@ -32,8 +33,21 @@ def test_score_is_the_mean_over_conversations_of_the_mean_over_turns() -> None:
     assert list(figures.conversation_scores.values()) == pytest.approx([0.9, 1.6 / 3, 0.8, 2 / 3, 0.9, 0.4])
     assert figures.score == pytest.approx((0.9 + 1.6 / 3 + 0.8 + 2 / 3 + 0.9 + 0.4) / 6)
     assert figures.graded == 6
-    assert figures.interval
-    assert figures.interval[0] < figures.score < figures.interval[1]  # type: ignore[operator]
+    assert figures.interval is None  # of two questions
+
+
+def test_the_interval_is_by_question() -> None:
+    """Six conversations on two questions have none; on six, it is of grades that cannot be below 0.2."""
+    results = rehearsed("ja")
+    apart = tuple(
+        talk.model_copy(update={"case": talk.case.model_copy(update={"id": talk.id})})
+        for talk in results.conversations
+    )
+    found = summary(results.model_copy(update={"conversations": apart}))
+
+    assert found.interval == interval_of_mean(
+        list(found.conversation_scores.values()), list(found.conversation_scores), seed=42, ends=(0.2, 1.0)
+    )
 
 
 def test_a_failure_of_the_bot_is_graded_and_shown_beside_the_mean() -> None:

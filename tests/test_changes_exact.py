@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulator.analysis.agreement import average_ranks
-from simulator.changes.exact import holm, mcnemar, student, widened, wilcoxon
+from simulator.analysis.intervals import student, widened
+from simulator.changes.exact import holm, mcnemar, wilcoxon
 from simulator.changes.trend import mann_kendall, trend
 
 KEPT: dict[str, Any] = json.loads(

@@ -76,23 +76,30 @@ def test_two_answers_disagree_or_do_not(one: str, other: str, disagree: bool) ->
 
 
 def test_personas_that_are_told_another_price_are_found() -> None:
-    """The share counts pairs; the interval is drawn by question."""
+    """The share counts pairs; the interval is by question, and takes five of them."""
     calm, beginner = talk("月額は2,980円です。"), talk("月額は税込2,980円です。", persona="beginner")
     angry = talk("月額は3,980円です。", persona="angry")
-    fine = [talk("はい、できます。", case="other-ja", persona=who) for who in ("calm", "angry")]
+    fine = [
+        talk("はい、できます。", case=f"other{at}-ja", persona=who)
+        for at in range(4)
+        for who in ("calm", "angry")
+    ]
 
     found = consistency(held(calm, beginner, angry, *fine))
 
     assert [(case.case, case.pairs, round(case.share, 2)) for case in found.cases] == [
         ("fees-01", 3, 0.33),
-        ("other", 1, 1.0),
+        *((f"other{at}", 1, 1.0) for at in range(4)),
     ]
     assert {(clash.one, clash.other) for clash in found.clashes} == {
         ("calm/fees-01-ja#1", "angry/fees-01-ja#1"),
         ("beginner/fees-01-ja#1", "angry/fees-01-ja#1"),
     }
-    assert found.share == pytest.approx(2 / 3)
-    assert (found.low, found.high) == pytest.approx((1 / 3, 1.0))
+    assert found.share == pytest.approx(13 / 15)
+    assert found.low is not None
+    assert 0.3 < found.low < 13 / 15
+    assert (found.high or 0) > 0.95
+    assert consistency(held(calm, angry, *fine[:2])).low is None
 
 
 def test_a_question_is_known_in_other_words_and_languages() -> None:

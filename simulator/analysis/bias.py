@@ -8,7 +8,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from simulator.analysis.intervals import bootstrap_interval
+from simulator.analysis.intervals import interval_of_mean
 from simulator.analysis.red import red_marks
 from simulator.kinds import FIFTHS
 from simulator.probes.probe import KINDS, Expectation, Kind, Probe
@@ -178,7 +178,7 @@ class _Sheet:
             before=_mean([x for _, _, _, x, _ in known]),
             after=_mean([y for _, _, _, _, y in known]),
             difference=figures["difference"],
-            interval=bootstrap_interval(moved, clusters, seed=self.seed) if moved else None,
+            interval=interval_of_mean(moved, clusters, seed=self.seed, ends=None),
             fell=figures["fell"] if self.expects == "falls" else None,
             red=_mean([after for _, after in red]),
             red_before=_mean([before for before, _ in red]),

@@ -8,6 +8,7 @@ import numpy as np
 from simulator.analysis.answerability import answerability, handovers
 from simulator.analysis.bounds import Clusters, clusters
 from simulator.analysis.figures import Summary
+from simulator.analysis.intervals import ends_of
 from simulator.analysis.red import worst
 from simulator.analysis.summary import counted, turn_failure
 from simulator.conditions import Condition
@@ -87,10 +88,9 @@ class _Held:
         return _shares(pairs, self._floor(name), self.summary.judges[name].failed, talks)
 
     def _floor(self, judge: str) -> float:
-        """The lowest value that a judge can give: 1 of 5 is 0.2."""
+        """The lowest value that a judge can give, or gave."""
         scored = [s for s in self.results.scores if s.judge == judge and s.value is not None]
-        lowest = [s.scale[0] / s.scale[1] for s in scored if s.scale[1] > 0]
-        return max(0.0, min([*lowest, *(s.value or 0.0 for s in scored)], default=0.0))
+        return min([ends_of(scored)[0], *(s.value or 0.0 for s in scored)])
 
     def of_turns(self, value: Callable[[Conversation, Turn], float | None]) -> Measured:
         """The share of turns of which something is true."""

@@ -7,7 +7,7 @@ they are to be left out; both scores are kept either way.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import fsum
 from typing import TypeVar, get_args
 
@@ -23,7 +23,7 @@ from simulator.analysis.figures import (
     Summary,
     Total,
 )
-from simulator.analysis.intervals import bootstrap_interval, clustered_stderr
+from simulator.analysis.intervals import clustered_stderr, ends_of, interval_of_mean
 from simulator.analysis.outputs import is_of_another_output
 from simulator.analysis.panel import side_by_side, votes
 from simulator.analysis.red import KINDS, RANK, deciding, primary_judge, worst
@@ -87,7 +87,7 @@ def summarise(
         rules=rules,
         score=_mean(values),
         answered_score=_mean(_conversation_means([s for s in spoken if not s.failure]).values()),
-        interval=bootstrap_interval(values, clusters, seed=seed),
+        interval=interval_of_mean(values, clusters, seed=seed, ends=ends_of(_given(spoken, primary))),
         conversation_scores=means,
         judges={name: _judge(name, spoken) for name in names},
         personas=() if rows else _personas(results.personas, started, spoken, means, names),
@@ -150,6 +150,12 @@ def _clustered(means: dict[str, float], started: Sequence[Held]) -> tuple[list[f
     """The conversation scores beside the cases they belong to."""
     graded = [c for c in started if c.id in means]
     return [means[c.id] for c in graded], [c.case for c in graded]
+
+
+def _given(spoken: Iterable[Spoken], judge: str) -> Iterator[Score]:
+    """The grades that a judge gave."""
+    given = (s.scores.get(judge) for s in spoken)
+    return (score for score in given if score and score.state == "scored")
 
 
 def _graded_turns(results: Results, spoken: Iterable[Spoken]) -> list[GradedTurn]:

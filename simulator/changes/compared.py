@@ -28,6 +28,7 @@ class Held(Value):
     red: int
     turns: int
     conversations: int
+    offline: bool = False
 
 
 class Beside(Value):
@@ -117,6 +118,7 @@ def _held(side: Side) -> Held:
         red=summary.red,
         turns=summary.turns,
         conversations=summary.graded,
+        offline=summary.offline,
     )
 
 

@@ -5,18 +5,16 @@ from math import ceil, fsum
 from statistics import NormalDist, stdev
 from typing import Literal
 
-from simulator.analysis.intervals import bootstrap_interval
-from simulator.changes.exact import holm, widened, wilcoxon
+from simulator.analysis.intervals import LEVEL, interval_of_mean
+from simulator.changes.exact import holm, wilcoxon
 from simulator.types import Value
 
 Verdict = Literal["better", "worse", "no_difference", "not_enough", "not_comparable"]
 
 # Below these nothing is said: with fewer than six cases no order of events gets the exact test below 5 %.
 FEWEST_PAIRS = FEWEST_CASES = 6
-LEVEL = 0.95
 # The difference (0..1) that a plan for more questions aims at, and how surely it is to be seen.
 WORTH_SEEING, POWER = 0.05, 0.8
-_RESAMPLES = 4000
 _NORMAL = NormalDist()
 
 Pair = tuple[str, float, float]
@@ -122,11 +120,7 @@ def _difference(  # noqa: PLR0917 - the parts of one row, each made elsewhere
 
 def interval_of(by: Sequence[float], cases: Sequence[str], seed: int) -> tuple[float, float] | None:
     """The 95 % interval of a mean difference: cases are drawn, and few of them make it wider."""
-    clusters = len(set(cases))
-    if clusters < 2:
-        return None
-    level = widened(LEVEL, clusters)
-    return bootstrap_interval(by, cases, seed=seed, resamples=_RESAMPLES, level=level)
+    return interval_of_mean(by, cases, seed=seed, ends=None)
 
 
 def more_needed(cases: Sequence[float]) -> int | None:

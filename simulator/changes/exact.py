@@ -5,7 +5,7 @@ these assignments are as extreme as what was found.
 """
 
 from collections.abc import Mapping, Sequence
-from math import atan, comb, cos, pi, sin, sqrt
+from math import comb, sqrt
 from statistics import NormalDist
 
 from simulator.analysis.agreement import average_ranks
@@ -61,36 +61,3 @@ def holm(found: Mapping[str, float]) -> dict[str, float]:
         least = max(least, min(1.0, (len(found) - place) * found[name]))
         adjusted[name] = least
     return {name: adjusted[name] for name in found}
-
-
-def widened(level: float, clusters: int) -> float:
-    """The level at which a percentile bootstrap of so few clusters covers `level`; needs 2 clusters.
-
-    Hesterberg's expanded percentile interval (2015): Student's quantile instead of the normal one, and the
-    factor sqrt(n / (n - 1)) that resampling loses.
-    """
-    quantile = student(0.5 + level / 2, clusters - 1)
-    return 2 * _NORMAL.cdf(sqrt(clusters / (clusters - 1)) * quantile) - 1
-
-
-def student(share: float, freedom: int) -> float:
-    """The quantile of Student's t above its median (`share` 0.5..1), to 9 places."""
-    if freedom > 400:
-        return _NORMAL.inv_cdf(share)
-    low, high = 0.0, 1e4
-    for _ in range(64):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _within(middle, freedom) < 2 * share - 1 else (low, middle)
-    return low
-
-
-def _within(t: float, freedom: int) -> float:
-    """P(|T| <= t), the finite series for whole degrees of freedom (Abramowitz and Stegun, 26.7.3 and 4)."""
-    angle = atan(t / sqrt(freedom))
-    odd = freedom % 2
-    term = cos(angle) if odd else 1.0
-    total = term if freedom > 1 else 0.0
-    for step in range(2 + odd, freedom - 1, 2):
-        term *= cos(angle) ** 2 * (step - 1) / step
-        total += term
-    return 2 / pi * (angle + sin(angle) * total) if odd else sin(angle) * total

@@ -1,4 +1,4 @@
-"""The heads of the run files of a folder, read quickly: how each run was started, and what was asked in it."""
+"""The heads of the run files of a folder, read quickly: how each was started, and what was asked."""
 
 import contextlib
 import json

@@ -9,7 +9,7 @@ from datetime import datetime
 from math import fsum
 from pathlib import Path
 
-from simulator.analysis.intervals import bootstrap_interval
+from simulator.analysis.intervals import ends_of, interval_of_mean
 from simulator.analysis.red import deciding, primary_judge, red_marks
 from simulator.changes.heads import Rows, opened
 from simulator.changes.replays import replay_of
@@ -104,7 +104,7 @@ def _from_rows(rows: Rows, settings: Settings) -> PastRun:
         cases=_held_cases(rows),
         language=_language(english for _, english, _ in rows.talks.values()),
         score=fsum(values) / len(values) if values else None,
-        interval=bootstrap_interval(values, clusters, seed=settings.seed),
+        interval=interval_of_mean(values, clusters, seed=settings.seed, ends=ends_of(own)),
         red=red,
         turns=len(rows.turns),
         graded=len(means),

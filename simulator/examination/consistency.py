@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Literal
 
-from simulator.analysis.reviewed import wilson
+from simulator.analysis.intervals import interval_of_mean
 from simulator.examination.disagreements import Disagreement, across_languages, disagreement
 from simulator.types import Case, Conversation, Results, Turn, Value
 
@@ -141,16 +141,9 @@ def _beside(groups: Sequence[Sequence[Conversation]]) -> Iterator[Clash]:
 
 
 def _interval(cases: Sequence[CaseConsistency]) -> tuple[float | None, float | None]:
-    """Of questions drawn anew; where all agree, or none, by Wilson's rule, as drawing would show no doubt."""
-    if len(cases) < 2:
-        return None, None
-    shares = [case.share for case in cases]
-    if set(shares) <= {0.0} or set(shares) <= {1.0}:
-        return wilson(round(sum(shares)), len(shares)) or (None, None)
-    from simulator.analysis.resampling import Draws, drawn_mean, interval  # numpy: not at start-up
-
-    draws = Draws([case.case for case in cases], seed=SEED)
-    return interval(drawn_mean(shares, draws)) or (None, None)
+    """Of the mean share, by question."""
+    shares, names = [case.share for case in cases], [case.case for case in cases]
+    return interval_of_mean(shares, names, seed=SEED) or (None, None)
 
 
 def _is_said(turn: Turn) -> bool:

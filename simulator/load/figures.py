@@ -9,18 +9,22 @@ How NOT to Measure Latency, 2013).
 import heapq
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import chain, pairwise
 from math import fsum
 
 from simulator.analysis.figures import Summary
-from simulator.analysis.intervals import bootstrap_interval
+from simulator.analysis.intervals import ends_of, interval_of_mean
 from simulator.analysis.summary import counted, turn_failure
 from simulator.load.times import Asked, Sat, sittings_of
-from simulator.types import Results, Turn, Value
+from simulator.types import Results, Score, Turn, Value
 
 # Parts of the run that the curve shows.
 SPANS = 48
+
+# The interval of the mean of some grades, by their questions.
+Interval = Callable[[Sequence[float], Sequence[str]], tuple[float, float] | None]
 
 
 class Times(Value):
@@ -120,8 +124,10 @@ def load_of(results: Results, summary: Summary) -> Load | None:
         return None
     seconds = fsum(max(line.asked.answered for line in part) for part in every if part)
     timed = [line for line in lines if line.timed]
-    quiet, busy = _thirds(timed, [line.in_flight for line in timed], summary, lines)
-    quick, slow = _thirds(timed, [line.seconds for line in timed], summary, timed)
+    ends = ends_of(_given(results, summary))
+    interval = partial(interval_of_mean, seed=len(summary.run), ends=ends)
+    quiet, busy = _thirds(timed, [line.in_flight for line in timed], interval, lines)
+    quick, slow = _thirds(timed, [line.seconds for line in timed], interval, timed)
     longest = max(every, key=len)
     return Load(
         customers=max(sat.customers for sat in sittings),
@@ -163,11 +169,7 @@ def _lines(sat: Sat, results: Results, summary: Summary) -> list[_Line]:
     """The lines of a sitting that are in the run, in the order in which they were sent."""
     talks = {talk.id: talk for talk in counted(results).conversations}
     turns = {(talk.id, turn.index): turn for talk in talks.values() for turn in talk.turns}
-    values = {
-        (score.conversation, score.turn): score.value
-        for score in results.scores
-        if score.judge == summary.primary and score.state == "scored"
-    }
+    values = {(score.conversation, score.turn): score.value for score in _given(results, summary)}
     found = sorted((each for each in sat.asked if (each.conversation, each.turn) in turns), key=_sent)
     lines = []
     for asked, in_flight in zip(found, _in_flight(found), strict=True):
@@ -187,6 +189,11 @@ def _lines(sat: Sat, results: Results, summary: Summary) -> list[_Line]:
             )
         )
     return lines
+
+
+def _given(results: Results, summary: Summary) -> Iterator[Score]:
+    """The grades of the judge that decides."""
+    return (s for s in results.scores if s.judge == summary.primary and s.state == "scored")
 
 
 def _sent(asked: Asked) -> float:
@@ -211,7 +218,7 @@ def _in_flight(found: Sequence[Asked]) -> list[int]:
 
 
 def _thirds(
-    timed: Sequence[_Line], keys: Sequence[float], summary: Summary, lines: Sequence[_Line]
+    timed: Sequence[_Line], keys: Sequence[float], interval: Interval, lines: Sequence[_Line]
 ) -> tuple[Level | None, Level | None]:
     """The third of the turns with the lowest keys, that with the highest; none where all are alike."""
     ranked = sorted(keys)
@@ -224,12 +231,12 @@ def _thirds(
 
     def level(least: float, most: float) -> Level:
         mine = [line for line in lines if least <= known.get(id(line), float(line.in_flight)) <= most]
-        return _level(mine, least, most, summary)
+        return _level(mine, least, most, interval)
 
     return level(ranked[0], low), level(high, ranked[-1])
 
 
-def _level(mine: Sequence[_Line], least: float, most: float, summary: Summary) -> Level:
+def _level(mine: Sequence[_Line], least: float, most: float, interval: Interval) -> Level:
     graded = [(line.value, line.case) for line in mine if line.value is not None]
     values, cases = [value for value, _ in graded], [case for _, case in graded]
     return Level(
@@ -240,7 +247,7 @@ def _level(mine: Sequence[_Line], least: float, most: float, summary: Summary) -
         times=times([line.seconds for line in mine if line.timed]),
         score=fsum(values) / len(values) if values else None,
         graded=len(values),
-        interval=bootstrap_interval(values, cases, seed=len(summary.run)) if values else None,
+        interval=interval(values, cases),
     )
 
 

@@ -12,7 +12,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.changes.differences import FEWEST_CASES, LEVEL
+from simulator.analysis.intervals import LEVEL
+from simulator.changes.differences import FEWEST_CASES
 from simulator.changes.exact import wilcoxon
 from simulator.types import Value
 

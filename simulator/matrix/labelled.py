@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.analysis.classification import Classification, headline, per_class
-from simulator.changes.differences import FEWEST_CASES, LEVEL
+from simulator.analysis.intervals import LEVEL
+from simulator.changes.differences import FEWEST_CASES
 from simulator.matrix.against import Against, Floats, against_highest
 from simulator.types import Results
 

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from simulator.analysis.agreement import Floats, spearman
-from simulator.analysis.intervals import bootstrap_interval
+from simulator.analysis.intervals import interval_of_mean
 from simulator.analysis.resampling import Draws, interval
 from simulator.pairwise.bradley_terry import elo, log_strengths
 from simulator.pairwise.outcome import Outcome, Side
@@ -179,17 +179,8 @@ def _part(name: str, outcomes: Sequence[Outcome], seed: int) -> Part:
 def _share(values: Sequence[float], clusters: Sequence[str], seed: int) -> Share:
     if not values:
         return Share()
-    value, cases = sum(values) / len(values), len(set(clusters))
-    low, high = bootstrap_interval(values, clusters, seed=seed) or (None, None)
-    if low == high:  # all cases alike: drawing them again shows no doubt, however few they are
-        low, high = _exact(value, cases) if cases > 1 else (None, None)
-    return Share(value=value, low=low, high=high, n=len(values))
-
-
-def _exact(value: float, cases: int) -> tuple[float | None, float | None]:
-    """The bounds of none or all of so many cases (Clopper and Pearson, 1934); none for a share between."""
-    bound = (LEVEL / 2) ** (1 / cases)
-    return {0.0: (0.0, 1 - bound), 1.0: (bound, 1.0)}.get(value, (None, None))
+    low, high = interval_of_mean(values, clusters, seed=seed) or (None, None)
+    return Share(value=sum(values) / len(values), low=low, high=high, n=len(values))
 
 
 def _sign_test(outcomes: Sequence[Outcome]) -> float:
