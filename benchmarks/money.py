@@ -1,7 +1,9 @@
 """What `--dry-run` foretells beside what the fake endpoint then counts; a budget; what a contest costs.
 
-Every scenario is forecast twice, for 24 conversations: with no earlier run to go by, and after a run with
-nine others. Tokens are the fake's (3.75 bytes each), prices those of the price table.
+Every scenario is forecast three times, for 24 conversations: with nothing to go by, after the bot alone was
+asked three questions of each language, and after a run with nine other conversations. Shown are calls, tokens
+and dollars over those counted, and whether the range of each forecast held them (`in`; `out` if not). Tokens
+are the fake's (3.75 bytes each), prices those of the price table.
 """
 
 import contextlib
@@ -68,7 +70,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, standing_in(Path(folder)), serve(record=False) as server:
         _environment(server, folder)
         _write_cases()
-        print(f"{'counted by the fake':28}  calls    tokens      USD | first forecast    | after a pilot")
+        print(
+            f"{'counted by the fake':28}  calls    tokens      USD"
+            f" | {'first forecast':19} | {'the bot was asked':19} | after a pilot"
+        )
         for scenario in SCENARIOS:
             _compare(server, scenario)
         _contest()
@@ -138,16 +143,23 @@ def _compare(server: OpenAIServer, scenario: Scenario) -> None:
         "--runs", f"runs-{SCENARIOS.index(scenario)}", "--cases",
     )  # fmt: skip
     first = run("--dry-run", *options, f"{scenario.cases}.jsonl")
+    asked = run("--dry-run", "--ask-bot", *options, f"{scenario.cases}.jsonl")
     run(*options, f"{scenario.cases}-pilot.jsonl")
     later = run("--dry-run", *options, f"{scenario.cases}.jsonl")
     counted = run(*options, f"{scenario.cases}.jsonl")
     tokens = sum(each["in"] + each["out"] for each in counted["tokens"].values())
     known = (sum(counted["calls"].values()), tokens, counted["cost_usd"])
-    cells = [
-        " ".join(f"{told / real - 1:+5.0%}" for told, real in zip(_foretold(each), known, strict=True))
-        for each in (first, later)
-    ]
+    cells = [_beside(each, known) for each in (first, asked, later)]
     print(f"{scenario.name:28} {known[0]:6} {known[1]:9,} {known[2]:8.4f} | {' | '.join(cells)}")
+
+
+def _beside(told: Any, known: tuple[int, int, float]) -> str:
+    """How far a forecast is off, and whether its range holds what was counted."""
+    off = (f"{each / real - 1:+5.0%}" for each, real in zip(_foretold(told), known, strict=True))
+    ends = told["range"]["low"], told["range"]["high"]
+    low, high = ((each["calls"], each["tokens_in"] + each["tokens_out"], each["cost_usd"]) for each in ends)
+    held = all(least <= real <= most for least, real, most in zip(low, known, high, strict=True))
+    return f"{' '.join(off)} {'in' if held else 'out'}"
 
 
 def _foretold(told: Any) -> tuple[int, int, float]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import NamedTuple
 
-from simulator.sizes import CaseSizes, Sizes, embeds, longest, usual, wants_references
+from simulator.sizes import CaseSizes, Guess, Lengths, Sizes, embeds, usual, wants_references
 from simulator.stage import Stage
 from simulator.types import Case, Conversation, Language, Role
 
@@ -42,25 +42,35 @@ def _shares(course: Course) -> tuple[float, ...]:
     return tuple((1 - course.leaving) ** turn for turn in range(course.turns))
 
 
-def amounts(
-    stage: Stage,
-    plan: Sequence[Conversation],
-    *,
-    exact: bool,
-    course: Callable[[Conversation], Course] | None = None,
-) -> dict[Who, Amounts]:
-    """Calls and tokens of the whole plan.
+class Way(NamedTuple):
+    """One way in which a run may go: how long things are, and how far each conversation comes."""
 
-    `exact` takes answers and replies to be as long as usual, else as long as they get. `course` says how
-    far each conversation comes; otherwise all take all their turns.
-    """
+    guess: Guess = Guess()
+    course: Callable[[Conversation], Course] | None = None
+
+
+def amounts(stage: Stage, plan: Sequence[Conversation], way: Way) -> dict[Who, Amounts]:
+    """Calls and tokens of the whole plan, if it goes that way; without a course all take all their turns."""
+    return amounts_of_each(stage, plan, [way])[0]
+
+
+def amounts_of_each(
+    stage: Stage, plan: Sequence[Conversation], ways: Sequence[Way]
+) -> list[dict[Who, Amounts]]:
+    """The same for several ways, for which a long plan is read but once, and once for its references."""
     if stage.grading.outputs:
         stage.grading.outputs.expect(talk.case for talk in plan)
-    counting = _Counting(stage, plan, exact)
+
+    @cache
+    def usually(language: Language) -> Lengths:
+        return usual(language, (talk.case for talk in plan))
+
+    countings = [_Counting(stage, usually, way.guess) for way in ways]
     for talk in plan:
         turns, plays = stage.turns(talk)
-        counting.count(talk, course(talk) if course else Course(turns), plays=plays)
-    return {who: each for who, each in counting.found.items() if each.calls}
+        for way, counting in zip(ways, countings, strict=True):
+            counting.count(talk, way.course(talk) if way.course else Course(turns), plays=plays)
+    return [{who: each for who, each in found.found.items() if each.calls} for found in countings]
 
 
 @dataclass(slots=True)
@@ -84,8 +94,8 @@ class _Turns:
 @dataclass
 class _Counting:
     stage: Stage
-    plan: Sequence[Conversation]
-    exact: bool
+    usually: Callable[[Language], Lengths]
+    guess: Guess
     found: dict[Who, Amounts] = field(default_factory=dict)
     _sizes: dict[Language, Sizes] = field(default_factory=dict)
     _last: tuple[Case, CaseSizes] | None = None
@@ -112,9 +122,7 @@ class _Counting:
 
     def _in(self, language: Language) -> Sizes:
         if language not in self._sizes:
-            cases = (talk.case for talk in self.plan)
-            lengths = usual(language, cases) if self.exact else longest(language)
-            self._sizes[language] = Sizes(self.stage, language, lengths, exact=self.exact)
+            self._sizes[language] = Sizes(self.stage, language, self.usually(language), self.guess)
         return self._sizes[language]
 
     def _customer(self, user: Amounts, talk: Conversation, case: CaseSizes, every: _Turns) -> None:
@@ -129,9 +137,11 @@ class _Counting:
     def _grades(self, sizes: Sizes, case: CaseSizes, turns: _Turns, *, with_reference: bool) -> None:
         if not turns.number:
             return
-        shown = case.passages + case.answer + case.history
-        words = turns.words + turns.references + turns.before * sizes.before
-        rubrics, forms = sizes.grading(referenced=with_reference, passages=case.passages > 0)
+        around = turns.number * (case.passages + case.history)
+        around += turns.words + turns.references + turns.before * sizes.before
+        rubrics, forms = sizes.grading(
+            referenced=with_reference, passages=case.passages > 0, tells=case.tells
+        )
         votes = self.stage.settings.votes
         for judge, asked, times in (
             *((judge, rubrics, votes) for judge in self._judging),
@@ -139,7 +149,11 @@ class _Counting:
         ):
             judge.add(
                 times * turns.number * asked.calls,
-                times * (turns.number * (asked.prompts + asked.calls * shown) + asked.calls * words),
+                times
+                * (
+                    turns.number * (asked.prompts + asked.calls * case.answer)
+                    + (asked.calls - asked.apart) * around
+                ),
                 times * turns.number * asked.replies,
             )
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import JsonValue
 
@@ -83,16 +83,31 @@ def cases_of(
             yield row, case
 
 
-def unused_columns(path: str | Path) -> tuple[str, ...]:
-    """The columns of a file that `read_cases` makes nothing of; none of a workbook that we wrote."""
+class Columns(NamedTuple):
+    """Of a file's columns those that `read_cases` makes nothing of, and those of a bot's recorded answers.
+
+    `has_references`: whether any column holds right answers.
+    """
+
+    unused: tuple[str, ...] = ()
+    answers: tuple[str, ...] = ()
+    has_references: bool = False
+
+
+def columns_of(path: str | Path) -> Columns:
+    """What becomes of the columns of a file; nothing is said of a workbook that we wrote."""
     try:
         headers = dict.fromkeys(
             header for row in read_rows(Path(path), has_question) for header in row.values
         )
     except CaseFileError:  # it was read by another door, or else its reader has said what is wrong
-        return ()
-    used = choice_columns(tuple(headers))
-    return tuple(h for h in headers if not field_of(h) and not is_extra(h) and h not in used)
+        return Columns()
+    used, fields = choice_columns(tuple(headers)), {header: field_of(header) for header in headers}
+    return Columns(
+        tuple(h for h, field in fields.items() if not field and not is_extra(h) and h not in used),
+        tuple(h for h, field in fields.items() if field == "answer"),
+        "references" in fields.values(),
+    )
 
 
 def select(

@@ -34,6 +34,8 @@ EXAMPLE = "turn >= 0.9 and severity_major == 0"
 NO_MAJOR = "severity_major == 0"
 
 _TERM = re.compile(r"([^\s<>=!()]+)\s*(>=|<=|==|>|<)\s*([-+.\d]+(?:e[-+]?\d+)?)", re.IGNORECASE)
+# People write 90% or 90点 for 90.
+_PERCENT = re.compile(r"(?<=\d)\s*[%％点]$")
 _AND = re.compile(r"\s+and\s+", re.IGNORECASE)
 
 
@@ -71,7 +73,7 @@ def read_target(given: object) -> float | str | None:
     """A target as it was set: a share (90 means 0.9) or the text of its conditions; ValueError if neither."""
     if given is None:
         return None
-    text = given.strip() if isinstance(given, str) else given
+    text = _PERCENT.sub("", given.strip()) if isinstance(given, str) else given
     try:
         number = math.nan if isinstance(text, bool) else float(text)  # type: ignore[arg-type]
     except (TypeError, ValueError):

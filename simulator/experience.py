@@ -1,14 +1,17 @@
 """What an earlier run like the planned one teaches: how often customers leave, and how long things are."""
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import fmean, pstdev
 from typing import NamedTuple
 
-from simulator.amounts import Course, Who, amounts
+from simulator.amounts import Amounts, Course, Way, Who, amounts
 from simulator.errors import RunFileError
+from simulator.sizes import tokens
 from simulator.stage import Stage
 from simulator.store import NAME, read_run
-from simulator.types import Conversation, Ended, Results, Run, Spending
+from simulator.types import Conversation, Ended, Results, Run, Spending, Turn
 
 # Of the newest runs so many are looked at, and a file larger than this (bytes) is not read for a forecast.
 NEWEST, LARGEST = 50, 100 * 2**20
@@ -33,11 +36,20 @@ class Ratios(NamedTuple):
 
 
 class Experience(NamedTuple):
-    """Learnt from `run`; `leaving` is the share (0..1) of customers who leave after a turn, by persona."""
+    """Learnt from `run`; `leaving` is the share (0..1) of customers who leave after a turn, by persona.
+
+    `held` is how many conversations it had, and `varying` the coefficient of variation of their sizes.
+    """
 
     run: str
     leaving: Mapping[str, float]
     ratios: Mapping[Who, Ratios]
+    held: int = 1
+    varying: float = 1.0
+
+    def spread(self, planned: int) -> float:
+        """How far, as a share, so many conversations may be from what these foretell: two deviations."""
+        return 2 * self.varying * math.sqrt(1 / self.held + 1 / max(1, planned))
 
     def course(self, stage: Stage, talk: Conversation) -> Course:
         """How far a conversation will probably come."""
@@ -65,7 +77,9 @@ def experience(stage: Stage, plan: Sequence[Conversation], runs: Path) -> Experi
         held = [talk for talk in results.conversations if talk.turns and talk.persona in stage.personas]
         if held and {talk.case.language for talk in held} == languages:
             leaving = _leaving(held, int(str(run.settings["turns"])))
-            return Experience(run.id, leaving, _ratios(stage, held, results))
+            foreseen = amounts(stage, held, Way(course=lambda talk: Course(len(talk.turns))))
+            ratios = _ratios(foreseen, results)
+            return Experience(run.id, leaving, ratios, len(held), _varying(held, foreseen))
     return None
 
 
@@ -94,8 +108,25 @@ def _leaving(held: Sequence[Conversation], turns: int) -> dict[str, float]:
     }
 
 
-def _ratios(stage: Stage, held: Sequence[Conversation], results: Results) -> dict[Who, Ratios]:
-    foreseen = amounts(stage, held, exact=True, course=lambda talk: Course(len(talk.turns)))
+def _varying(held: Sequence[Conversation], foreseen: Mapping[Who, Amounts]) -> float:
+    """How much conversations differ: what every turn takes alike, and the words of each."""
+    if len(held) == 1:
+        return 1.0  # nobody knows
+    alike = sum(each.tokens_in for each in foreseen.values()) / sum(len(talk.turns) for talk in held)
+    sizes = [len(talk.turns) * alike + _words(talk) for talk in held]
+    return pstdev(sizes) / fmean(sizes)
+
+
+def _words(talk: Conversation) -> int:
+    said = (text for turn in talk.turns for text in (turn.user, turn.answer.text, *_shown(turn)))
+    return sum(map(tokens, said))
+
+
+def _shown(turn: Turn) -> list[str]:
+    return [passage.text for passage in turn.answer.passages]
+
+
+def _ratios(foreseen: Mapping[Who, Amounts], results: Results) -> dict[Who, Ratios]:
     found: dict[Who, Ratios] = {}
     for (role, model), each in foreseen.items():
         spent = results.usage.get(role, {}).get(model, Spending())

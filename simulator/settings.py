@@ -19,7 +19,7 @@ from simulator.types import Language, RedRules
 FILE = "rehearsal.toml"
 # These say how to start or to show a run, not what the run is; they are not stored in it.
 NOT_OF_THE_RUN = frozenset({
-    "resume", "dry_run", "to", "json_output", "runs", "sheet", "worksheet", "new_sheet", "folder",
+    "resume", "dry_run", "ask_bot", "to", "json_output", "runs", "sheet", "worksheet", "new_sheet", "folder",
     "csv_encoding", "engine", "scheduler", "workers",
 })  # fmt: skip
 CheckFormat = Literal["text", "json"]
@@ -219,6 +219,7 @@ class Settings(RowSettings):
     dry_run: bool = Field(
         False, description="Show calls, tokens and dollars, at most and expected; start nothing."
     )
+    ask_bot: bool = Field(False, description="With --dry-run: first ask the bot alone three questions.")
     json_output: bool = Field(False, description="Print exactly one JSON object on stdout.")
 
     @field_validator("persona", "judges", "to", "panel", "check", mode="before")

@@ -6,9 +6,10 @@ What is the same for every conversation (frames, criteria, forms, personas) is r
 import inspect
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
 
 from simulator import find, kinds
 from simulator.prompts import read_toml
@@ -24,6 +25,7 @@ LINE = {"ja": 40, "en": 80}
 # Tokens a filled-in form takes at most, beside the words of the customer.
 GRADES, GRADE, LEAVING = 420, 90, 40
 
+_OR = re.compile(r"\s*[|｜]\s*")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uff00-\uffef]")
 
 
@@ -45,7 +47,41 @@ class Lengths(NamedTuple):
     line: float
     leaving: float
     sentence: float
-    items: int
+    items: float
+
+
+class Bounds(NamedTuple):
+    """Tokens at least, as usual, and at most."""
+
+    least: float
+    usual: float
+    most: float
+
+
+class Heard(NamedTuple):
+    """What a bot answered when it was asked a few questions of one language, in tokens an answer.
+
+    `number` is how many passages an answer came with; `tells`: whether the bot says what it had retrieved;
+    `asked` are the questions; `on` is the day (UTC), unless it was just now.
+    """
+
+    answer: Bounds
+    passages: Bounds
+    number: int
+    tells: bool
+    asked: int = 1
+    on: str = ""
+
+
+class Guess(NamedTuple):
+    """How long what nobody has said yet is taken to be; `heard` is known of the bot, by language.
+
+    `shows`: whether a bot shows passages of which nobody knows it.
+    """
+
+    bound: Literal["least", "usual", "most"] = "usual"
+    shows: bool = True
+    heard: Mapping[Language, Heard] = MappingProxyType({})
 
 
 def longest(language: Language) -> Lengths:
@@ -58,6 +94,10 @@ def longest(language: Language) -> Lengths:
 # As the prompts ask for: a line of 15 to 45 characters or 5 to 18 words; reasons half as long again as those
 # of the worked examples.
 _USUAL = {"ja": Lengths(64, 235, 26, 32, 20, 3), "en": Lengths(42, 170, 16, 28, 14, 3)}
+
+
+# Seldom undercut: this share of the usual, and one item of each list.
+_LEAST = 1 / 3
 
 
 def usual(language: Language, cases: Iterable[Case]) -> Lengths:
@@ -73,6 +113,19 @@ def usual(language: Language, cases: Iterable[Case]) -> Lengths:
     return lengths._replace(answer=sum(references) / len(references)) if references else lengths
 
 
+def shortest(lengths: Lengths) -> Lengths:
+    """Much shorter than usual."""
+    return Lengths(*(_LEAST * each for each in lengths))._replace(items=1)
+
+
+def shows_passages(stage: Stage) -> bool | None:
+    """Whether the bot shows passages, as far as its adapter's settings tell."""
+    adapter = stage.settings.adapter
+    if adapter == "http":
+        return "passages" in stage.settings.set
+    return True if adapter in ("demo", "recorded") else None
+
+
 class CaseSizes(NamedTuple):
     """Tokens of what a case brings, and of what a bot is taken to answer to it."""
 
@@ -83,30 +136,41 @@ class CaseSizes(NamedTuple):
     references: tuple[float, ...]
     answer: float
     passages: float
+    tells: bool
 
 
 class Asked(NamedTuple):
-    """What is asked about one turn: the calls, and the tokens of all their prompts and replies."""
+    """What is asked about one turn: the calls, and the tokens of all their prompts and replies.
+
+    `apart`: how many of the calls show the answer without question, passages and earlier turns.
+    """
 
     calls: int
     prompts: float
     replies: float
+    apart: int = 0
 
 
 class Sizes:
     """The prompts of one run in one language."""
 
-    def __init__(self, stage: Stage, language: Language, lengths: Lengths, *, exact: bool) -> None:
-        """`exact`: filled-in forms are counted field by field, else taken to be as long as they get."""
-        self.stage, self.language, self.lengths, self.exact = stage, language, lengths, exact
+    def __init__(self, stage: Stage, language: Language, usually: Lengths, guess: Guess) -> None:
+        """`usually` is how long things are in this plan, and `guess` what is made of that."""
+        self.stage, self.language, self.guess = stage, language, guess
+        self.heard = guess.heard.get(language)
+        bounds = {"least": shortest(usually), "usual": usually, "most": longest(language)}
+        self.lengths = bounds[guess.bound]
+        if self.heard:
+            self.lengths = self.lengths._replace(answer=getattr(self.heard.answer, guess.bound))
         self._customers: dict[str, float] = {}
         self._openings: dict[str, float] = {}
-        self._grading: dict[tuple[bool, bool], tuple[Asked, Asked]] = {}
+        self._grading: dict[tuple[bool, bool, bool], tuple[Asked, Asked]] = {}
 
     def case(self, case: Case) -> CaseSizes:
         """The sizes of one question."""
         recorded = self.stage.settings.adapter == "recorded" and case.answer is not None
         question = _size(case.question)
+        passages = sum(map(_size, map(str, case.contexts))) if recorded else self._passages
         return CaseSizes(
             question=question,
             goal=_size(case.goal) if case.goal else question,
@@ -114,7 +178,8 @@ class Sizes:
             history=sum(_size(message.content) for message in case.history),
             references=tuple(sum(map(_size, turn)) for turn in case.references),
             answer=_size(case.answer or "") if recorded else self.lengths.answer,
-            passages=sum(map(_size, map(str, case.contexts))) if recorded else self._passages,
+            passages=passages,
+            tells=self.heard.tells if self.heard else passages > 0,
         )
 
     def customer(self, persona: str) -> float:
@@ -152,23 +217,28 @@ class Sizes:
 
     @cached_property
     def _passages(self) -> float:
+        if self.heard:
+            return float(getattr(self.heard.passages, self.guess.bound))
         return self._passages_shown * self.lengths.passage
 
     @cached_property
     def _passages_shown(self) -> int:
-        """How many passages an answer has: none where the adapter is told of none, else `top` or four."""
-        adapter, told = self.stage.settings.adapter, self.stage.settings.set
-        if self.exact and (adapter == "openai_chat" or (adapter == "http" and "passages" not in told)):
+        """How many passages an answer has: as heard; none where there are none to be shown; `top` or four."""
+        if self.heard:
+            return self.heard.number
+        known = shows_passages(self.stage)
+        if not (self.guess.shows if known is None else known):
             return 0
+        adapter, told = self.stage.settings.adapter, self.stage.settings.set
         top = told.get("top", "") if adapter == "demo" else ""
         return int(top) if top.isdecimal() else PASSAGES
 
-    def grading(self, *, referenced: bool, passages: bool) -> tuple[Asked, Asked]:
+    def grading(self, *, referenced: bool, passages: bool, tells: bool) -> tuple[Asked, Asked]:
         """What is asked about one turn: by rubrics (of each model, for each vote), and by function judges."""
-        key = (referenced, passages)
+        key = (referenced, passages, tells)
         if key not in self._grading:
             grading = self.stage.grading
-            has = {"reference": referenced, "passages": passages, "retrieval": passages}
+            has = {"reference": referenced, "passages": passages, "retrieval": tells}
             rubrics = [each for each in grading.rubrics if all(has[need] for need in each.needs)]
             forms = [each for each in grading.forms if all(has[need] for need in each.needs)]
             combined = grading.together
@@ -181,7 +251,17 @@ class Sizes:
 
     def _asked(self, groups: Sequence[Sequence[Form]], *, referenced: bool, alone: bool) -> Asked:
         prompts = [self._rendered(group, referenced=referenced, alone=alone) for group in groups]
-        return Asked(len(groups), sum(prompts), sum(map(self._filled, groups)))
+        apart = sum(self._stands_apart(group) for group in groups)
+        return Asked(len(groups), sum(prompts), sum(map(self._filled, groups)), apart)
+
+    def _stands_apart(self, forms: Sequence[Form]) -> bool:
+        """Whether a judge has the model see nothing but the answer."""
+        shown = self._shown(forms, self._exhibit(referenced=True, earlier=1))
+        return not (shown.earlier or shown.turn.answer.passages)
+
+    def _shown(self, forms: Sequence[Form], exhibit: Exhibit) -> Exhibit:
+        judge = dict(self.stage.grading.asked).get(forms[0].name)
+        return exhibit if judge is None or isinstance(judge, Rubric) else seen(judge, exhibit)
 
     @cached_property
     def before(self) -> float:
@@ -195,33 +275,72 @@ class Sizes:
         self, forms: Sequence[Form], *, referenced: bool = False, alone: bool = True, earlier: int = 0
     ) -> float:
         """A judge's prompt without question, answer, references and the text of passages."""
+        exhibit = self._shown(forms, self._exhibit(referenced=referenced, earlier=earlier))
+        return _size_of(self.stage.grading.frame.prompt(exhibit, forms, alone=alone))
+
+    def _exhibit(self, *, referenced: bool, earlier: int) -> Exhibit:
         count = self._passages_shown
         shown = tuple(Passage(id=f"{self.language}/{n:02}-passage", text="") for n in range(count))
         turn = Turn(index=1, user="", answer=Answer(text="", passages=shown))
         references = ((".",),) if referenced else ()
         case = Case(id="size", question="?", language=self.language, references=references)
-        exhibit = Exhibit(conversation="size", case=case, persona="", turn=turn, earlier=(turn,) * earlier)
-        return _size_of(self.stage.grading.frame.prompt(exhibit, forms, alone=alone))
+        return Exhibit(conversation="size", case=case, persona="", turn=turn, earlier=(turn,) * earlier)
 
     def _filled(self, forms: Sequence[Form]) -> float:
         """A judge's reply: the forms filled in."""
-        if self.exact:
+        if self.guess.bound != "most":
             return sum(self._form(form) + (len(forms) > 1) * 4 for form in forms)
         first = GRADES if len(forms) > 1 or forms[0].name == "turn" else GRADE
         return first + GRADE * (len(forms) - 1)
 
     def _form(self, form: Form) -> float:
-        return 2 + sum(_size(key) + 2 + self._field(kind) for key, kind in form.fields.items())
+        told = form.described(self.language)
+        fields = ((key, *each) for key, each in told.items())
+        return 2 + sum(_size(key) + 2 + self._field(kind, meaning) for key, kind, meaning in fields)
 
-    def _field(self, name: str) -> float:
+    def _field(self, name: str, meaning: kinds.Meaning) -> float:
         kind = kinds.KINDS[name]
+        if name == "text" and (words := _alternatives(meaning)):
+            return max(map(_size, words))
         if name == "texts" or kind.items:
             return self.lengths.items * self.lengths.sentence
         return 1.0 if kind.scale else self.lengths.sentence
 
 
+def _alternatives(meaning: kinds.Meaning) -> list[str]:
+    """The words of which a field has one, where its meaning lists them: `against: reference | passages`."""
+    if not isinstance(meaning, str) or not _OR.search(meaning):
+        return []
+    return _OR.split(re.split("[:：]", meaning)[-1])
+
+
 def _size_of(messages: Sequence[dict[str, str]]) -> float:
     return sum(_size(message["content"]) for message in messages)
+
+
+class _Asking(Exception):
+    """A judge is about to ask a model."""
+
+
+def seen(judge: Callable[..., Any], exhibit: Exhibit) -> Exhibit:
+    """What of a turn a function judge shows a model: it is called, up to where it would ask one."""
+
+    async def fill(shown: Exhibit, _: str) -> None:
+        raise _Asking(shown)
+
+    material = {"references": exhibit.references, "passages": exhibit.turn.answer.passages}
+    wanted = inspect.signature(judge).parameters
+    given = {
+        name: value for name, value in {**material, "fill": fill, "embed": None}.items() if name in wanted
+    }
+    try:
+        judge(exhibit, **given).send(None)
+    except _Asking as asking:
+        shown: Exhibit = asking.args[0]
+        return shown
+    except Exception:  # it asks nobody, or not like that: then it is taken to show all there is
+        return exhibit
+    return exhibit
 
 
 def embeds(judge: Any) -> bool:

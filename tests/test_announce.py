@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from simulator.commands.announce import announce, check_folder, counted, show_forecast
+from simulator.commands.announce import announce, check_folder, counted, passed_over, show_forecast
 from simulator.errors import InputError, RunFileError
 from simulator.forecast import ByModel, Forecast, forecast
 from simulator.money import dollars
@@ -88,28 +88,33 @@ def test_a_budget_is_told_in_both_currencies(capsys: pytest.CaptureFixture[str])
         assert line.endswith(ends)
 
 
-def test_a_forecast_is_a_table_or_one_json_object(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_forecast_is_one_json_object(capsys: pytest.CaptureFixture[str]) -> None:
     """Calls, tokens and dollars by role and model, at most and expected; what is unknown stays so."""
     estimate = forecast(a_stage(SERVER, turns=2, **(PRICED | {"judge_model": "nobody-knows-it"})), PLAN)
-    show_forecast(estimate, as_json=False)
-    lines = capsys.readouterr().out.splitlines()
     show_forecast(estimate, as_json=True)
     shown = json.loads(capsys.readouterr().out)
     roles = [role for role, _ in estimate.at_most]
 
-    assert lines[0] == "at most"
-    assert [line.split()[0] for line in lines[1:-1]] == [*roles, "expected", *roles]
-    assert lines[1].startswith("  user        4 calls ")
-    assert lines[1].endswith("  gpt-4.1-mini")
-    assert lines[-1].startswith("At most 12 model calls, about ")
-    assert "price unknown. Expected: 12 model calls" in lines[-1]
-    assert lines[-1].endswith("Nothing was started.")
     assert list(shown["forecast"]) == list(shown["expected"]) == list(shown["usage"]) == roles
     assert shown["cost_usd"] is shown["forecast"]["judge"]["cost_usd"] is shown["expected_cost_usd"] is None
     assert shown["forecast"]["user"]["calls"] == 4
     assert shown["forecast"]["user"]["cost_usd"] > shown["expected"]["user"]["cost_usd"] > 0
     assert shown["usage"]["user"]["gpt-4.1-mini"]["at_most"] == shown["forecast"]["user"]
-    assert shown["like"] is None
+    assert (shown["like"], shown["heard"]) == (None, {})
+
+
+def test_the_range_is_told_in_json(capsys: pytest.CaptureFixture[str]) -> None:
+    """Both ends with calls, tokens and dollars, and what each unknown comes to."""
+    priced = PRICED | {"embed_model": "text-embedding-3-small"}
+    show_forecast(forecast(a_stage(SERVER, turns=2, **priced), PLAN), as_json=True)
+    shown = json.loads(capsys.readouterr().out)
+    low, high = shown["range"]["low"], shown["range"]["high"]
+
+    assert set(low) == set(high) == {"calls", "tokens_in", "tokens_out", "cost_usd"}
+    assert (low["calls"], high["calls"]) == (6, 12)
+    assert 0 < low["cost_usd"] < shown["expected_cost_usd"] < high["cost_usd"] == shown["cost_usd"]
+    assert low["cost_usd"] < shown["unknown"]["leaving"]["low_usd"] < shown["unknown"]["leaving"]["high_usd"]
+    assert shown["unknown"]["lengths"] == {"low_usd": None, "high_usd": None}
 
 
 def test_one_is_not_many() -> None:
@@ -148,11 +153,33 @@ def test_rows_without_a_model_have_no_empty_lists(capsys: pytest.CaptureFixture[
 
 
 def test_nobody_leaves_a_row_early(capsys: pytest.CaptureFixture[str]) -> None:
-    """Nor is one call many, or one token."""
+    """Nothing is said of customers where rows are asked."""
     spent: ByModel = {("judge", "m"): Spending(calls=1, tokens_in=1, cost_usd=0.1)}
     show_forecast(Forecast(spent, spent, rows=True), as_json=False)
     out = capsys.readouterr().out
 
-    assert "early" not in out
-    assert "At most 1 model call, about 1 token, 0.10 USD." in out
-    assert "  judge       1 call   " in out
+    assert "customers" not in out
+    assert "stay" not in out
+    assert "Judge  m          1          1           0  0.10" in out
+
+
+UNUSED = "is taken for answers that a bot gave"
+RENAME = f"{UNUSED}, and is not used. If it holds the right answers, call it 正解 or reference."
+
+
+@pytest.mark.parametrize(
+    ("columns", "adapter", "ends"),
+    [
+        ("質問,回答", "demo", RENAME),
+        ("質問,回答,正解", "demo", f"{UNUSED}; this bot answers by itself, so it is not used."),
+        ("質問,回答", "recorded", ""),
+        ("質問,正しい回答", "demo", ""),
+    ],
+)
+def test_answers_that_nobody_uses_are_told(tmp_path: Path, columns: str, adapter: str, ends: str) -> None:
+    """An export of questions and answers does not lose its right answers in silence."""
+    path, cells = tmp_path / "faq.csv", ["料金は?"] + ["5280円です"] * columns.count(",")
+    path.write_text(f"{columns}\n{','.join(cells)}\n", encoding="utf-8")
+    told = " ".join(passed_over(Settings(cases=str(path), adapter=adapter)))
+
+    assert told.endswith(ends) if ends else not told

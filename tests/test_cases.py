@@ -11,7 +11,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from simulator.cases import read_cases, select, unused_columns
+from simulator.cases import columns_of, read_cases, select
 from simulator.errors import CaseFileError
 from simulator.files.columns import COLUMNS, field_of, normalised
 from simulator.types import Answer, Case, Facts, Message, Passage
@@ -89,7 +89,7 @@ def test_table_round_trip(tmp_path: Path, cases: tuple[Case, ...], delimiter: st
     text = as_csv([as_cells(case) for case in cases], delimiter)
 
     assert read_cases(saved(tmp_path, text)) == cases
-    assert unused_columns(tmp_path / "cases.csv") == ()
+    assert columns_of(tmp_path / "cases.csv").unused == ()
 
 
 @given(cases=CASES)
@@ -111,7 +111,7 @@ def test_workbook_round_trip(tmp_path: Path, cases: tuple[Case, ...]) -> None:
     path = as_workbook(tmp_path / "a.xlsx", {"S": [list(rows[0]), *(list(row.values()) for row in rows)]})
 
     assert read_cases(path) == cases
-    assert unused_columns(path) == ()
+    assert columns_of(path).unused == ()
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "cp932", "utf-16"])
@@ -181,7 +181,7 @@ def test_public_rag_data(tmp_path: Path) -> None:
     assert case.passages == ("162428-0-349",)
     assert case.references == (("I am not sure which you mean.",),)
     assert (case.answerable, case.tags) == (None, ("underspecified",))
-    assert unused_columns(tmp_path / "one.jsonl") == ()
+    assert columns_of(tmp_path / "one.jsonl").unused == ()
 
 
 def test_graded_answers_without_a_question(tmp_path: Path) -> None:
@@ -223,7 +223,7 @@ def test_unused_columns(tmp_path: Path) -> None:
         tmp_path, '{"question": "a", "担当": 1}\n{"question": "b", "memo": "m", "meta": {}}', "a.jsonl"
     )
 
-    assert unused_columns(path) == ("担当", "memo")
+    assert columns_of(path).unused == ("担当", "memo")
 
 
 def test_select(tmp_path: Path) -> None:

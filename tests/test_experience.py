@@ -4,6 +4,7 @@ import contextlib
 from pathlib import Path
 from typing import Any
 
+from simulator.amounts import Who
 from simulator.experience import experience
 from simulator.experiment import rehearse
 from simulator.forecast import Forecast, forecast
@@ -88,6 +89,8 @@ async def test_a_pilot_makes_the_forecast_close() -> None:
     assert (before.like, after.like) == (None, pilot.run.id)
     assert before.expected["user", "gpt-4.1-mini"].calls == 160
     close(after, results, 0.15)
+    for (role, model), least in after.low.items():
+        assert least.calls <= results.usage[role][model].calls <= after.high[role, model].calls
     for who, most in after.at_most.items():
         assert most.calls >= after.expected[who].calls
         assert most.tokens_out >= after.expected[who].tokens_out
@@ -129,3 +132,30 @@ async def test_a_persona_leaves_as_its_own_kind_does() -> None:
 
     assert courses[0].leaving > 0.4 > courses[2].leaving > courses[1].leaving
     assert {course.turns for course in courses} == {4}
+
+
+async def test_more_conversations_make_the_range_narrower() -> None:
+    """By the differences of those that were held; of one alone nobody knows how others would be."""
+    async with OpenAIServer(leaves) as server:
+        await held(asked(1, "one"), server)
+        stage, plan = a_stage(server, **PRICED), asked(40, "main")
+        alone = experience(stage, plan, Path("runs"))
+        await held(asked(12, "pilot"), server)
+        twelve = experience(stage, plan, Path("runs"))
+    assert alone is not None
+    assert twelve is not None
+
+    assert (alone.held, alone.varying, alone.spread(40) > 1) == (1, 1.0, True)
+    assert 0.1 < twelve.varying < 0.7
+    assert twelve.spread(1000) < twelve.spread(10) < alone.spread(1000)
+
+
+async def test_what_only_later_turns_take_may_cost_nothing() -> None:
+    """With a reference for the second turn alone, nothing is compared where all leave after the first."""
+    case = a_case(references=((), ("四千円です。",)))
+    async with OpenAIServer() as server:
+        await held((a_talk(case),), server)
+        found = forecast(a_stage(server, **PRICED), (a_talk(case),), Path("runs"))
+    embed: Who = ("embed", "text-embedding-3-small")
+
+    assert [found.low[embed].calls, found.expected[embed].calls] == [0, 1]

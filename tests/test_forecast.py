@@ -1,13 +1,20 @@
 """What a run will take, told before anything is paid."""
 
+from functools import partial
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.forecast import by_role, forecast, tokens
+from simulator import find
+from simulator.amounts import Who
+from simulator.forecast import Forecast, by_role, forecast, tokens
+from simulator.sizes import Bounds, Heard, seen
+from simulator.spending import together
 from simulator.stage import Stage
-from simulator.types import Conversation
-from tests.playing import a_case, a_stage, a_talk, an_exhibit
+from simulator.types import Conversation, Exhibit, Language
+from tests.playing import a_case, a_stage, a_talk, a_turn, an_exhibit
 from tests.servers.openai import OpenAIServer
 
 SERVER = OpenAIServer()  # never started: nothing is called
@@ -128,3 +135,114 @@ def test_prices_come_from_the_table() -> None:
 
     assert told["judge"].cost_usd is None
     assert 0 < (told["user"].cost_usd or 0) < (told["demo"].cost_usd or 0)
+
+
+def unknown(found: Forecast) -> set[str]:
+    """What the forecast says nobody knows."""
+    return {each.what for each in found.unknown}
+
+
+def test_the_range_says_why_it_is_wide() -> None:
+    """A bot of one's own may show passages or not, and customers may leave at once; both ends are priced."""
+    priced = {"user_model": "gpt-4.1-mini", "judge_model": "gpt-4.1", "embed_model": "text-embedding-3-small"}
+    found = forecast(a_stage(SERVER, adapter="bot.py:answer", **priced), PLAN)
+    low, usual, high = (together(list(each.values())) for each in (found.low, found.expected, found.high))
+    passages, leaving, lengths = found.unknown
+
+    assert [each.what for each in found.unknown] == ["passages", "leaving", "lengths"]
+    assert low.calls < usual.calls == high.calls
+    assert low.tokens_in < usual.tokens_in < high.tokens_in
+    assert passages.low is not None
+    assert passages.high is not None
+    assert (passages.low + passages.high) / 2 == pytest.approx(usual.cost_usd, rel=0.01)
+    assert (low.cost_usd or 0) < (leaving.low or 0) < (leaving.high or 0) == usual.cost_usd
+    assert (lengths.low, lengths.high) == (None, None)
+    assert found.high == found.at_most
+
+
+def test_what_the_settings_tell_is_not_unknown() -> None:
+    """The bundled bot shows passages, an http bot where it is told of them; after one turn nobody is left."""
+    alone: dict[str, Any] = {"judges": ("groundedness",), "turns": 1, "adapter": "http"}
+    url = {"url": "http://localhost:1"}
+
+    assert unknown(forecast(a_stage(SERVER), PLAN)) == {"leaving", "lengths"}
+    assert unknown(forecast(a_stage(SERVER, turns=1), PLAN)) == {"lengths"}
+    assert unknown(forecast(a_stage(SERVER, turns=1, adapter="bot.py:a"), PLAN)) == {"passages", "lengths"}
+    assert unknown(forecast(a_stage(), PLAN)) == set()
+    assert "judge" not in calls(a_stage(SERVER, set=url, **alone))
+    assert calls(a_stage(SERVER, set={**url, "passages": "docs"}, **alone))["judge"] == 3
+
+
+def test_who_has_a_script_does_not_leave() -> None:
+    """Its lines are said to the last one, so the least is as many calls as expected."""
+    case = a_case(script=("もう一つ。", "それから。"))
+    found = forecast(a_stage(SERVER), [a_talk(case)])
+
+    assert unknown(found) == {"lengths"}
+    assert {who: each.calls for who, each in found.low.items()} == {
+        who: each.calls for who, each in found.expected.items()
+    }
+
+
+def bilingual(heard: Heard) -> dict[Language, Heard]:
+    """A bot that is alike in both languages."""
+    return {"ja": heard, "en": heard}
+
+
+def test_what_was_heard_is_taken_instead_of_guesses() -> None:
+    """Longer answers and passages are more tokens; where the bot shows none, nothing needs them."""
+    stage = a_stage(SERVER, adapter="bot.py:answer", judges=("groundedness", "fluency"), judging="separate")
+    short, nothing = Bounds(10, 20, 30), Bounds(0, 0, 0)
+    shown = Heard(short, Bounds(90, 100, 110), 2, tells=True)
+    talkative = shown._replace(answer=Bounds(500, 600, 700))
+    silent = Heard(short, nothing, 0, tells=False)
+    by_bot = [forecast(stage, PLAN, hear=partial(bilingual, each)) for each in (shown, talkative, silent)]
+    judged = [by_role(each.expected)["judge"] for each in by_bot]
+
+    assert [unknown(each) for each in by_bot] == [{"leaving", "lengths"}] * 3
+    assert [each.calls for each in judged] == [18, 18, 9]
+    # Three turns: the answer of each, and of those before it.
+    assert judged[1].tokens_in - judged[0].tokens_in == pytest.approx(580 * 3 * 2 * (3 + 3), abs=3)
+    assert by_role(by_bot[2].at_most)["judge"].calls == 9
+
+
+def test_judges_that_see_the_answer_alone_are_sized_so() -> None:
+    """The relevancy of answers shows a model neither passages nor what was said before."""
+    few, many = (
+        forecast(a_stage(SERVER, judges=("answer_relevancy",), set={"top": top}), PLAN).expected
+        for top in ("1", "9")
+    )
+    one, six = (
+        forecast(a_stage(SERVER, judges=("answer_relevancy",), turns=turns), PLAN).expected
+        for turns in (1, 6)
+    )
+    judge: Who = ("judge", "judge-model")
+
+    assert few[judge] == many[judge]
+    assert six[judge].tokens_in == pytest.approx(6 * one[judge].tokens_in, abs=6)
+    assert many["demo", "demo-model"].tokens_in > 2 * few["demo", "demo-model"].tokens_in
+
+
+async def test_what_a_judge_shows_a_model_is_seen_without_one() -> None:
+    """Judges that ask nobody, ask something else or are no coroutines are taken to show all there is."""
+    exhibit = an_exhibit(None, a_turn())
+
+    async def asks_nobody(exhibit: Exhibit, fill: object = None) -> None: ...
+
+    async def wants_more(exhibit: Exhibit, something: str) -> None: ...
+
+    def at_once(exhibit: Exhibit) -> int:
+        return 1
+
+    assert seen(find.judge("answer_relevancy"), exhibit).turn.answer.passages == ()  # type: ignore[arg-type]
+    assert seen(find.judge("handover"), exhibit) is exhibit  # type: ignore[arg-type]
+    assert all(seen(judge, exhibit) is exhibit for judge in (asks_nobody, wants_more, at_once))
+
+
+def test_a_field_of_listed_words_is_one_of_them() -> None:
+    """`against: reference | passages | neither` takes no sentence."""
+    stage = a_stage(SERVER, judges=("turn",), turns=1)
+    told = by_role(forecast(stage, PLAN[:1]).expected)["judge"].tokens_out
+
+    # Three steps and a conclusion of 20 tokens each, six grades, nine keys.
+    assert 80 < told < 135

@@ -41,6 +41,7 @@ def checked(text: str, found: Measured, level: float | None = 0.95) -> Checked:
     ("severity_major == 0 and severity_major == 0", "severity_major == 0"),
     ("p95_seconds < 2.5 and cost_usd <= 1e1", "p95_seconds < 2.5 and cost_usd <= 10"),
     ("failed == 0", "failed == 0"), ("90", 0.9), (0.9, 0.9), (None, None),
+    ("90%", 0.9), ("９０ ％", 0.9), ("80点", 0.8),
 ])  # fmt: skip
 def test_a_target_is_a_number_or_conditions(given: Any, read: Any) -> None:
     """In any width and spelling; what is said twice is asked once."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from simulator.cases import read_cases, unused_columns
+from simulator.cases import columns_of, read_cases
 from simulator.multiple_choice import right_letter
 from simulator.types import Case
 from tests.case_files import as_workbook, one, refusal, saved
@@ -34,7 +34,7 @@ def test_layouts(tmp_path: Path, layout: str) -> None:
         id="001", question="q?", language="en", choices=("red", "blue", "sea", "tan"), label="sea",
         tags=("hues",),
     )  # fmt: skip
-    assert set(unused_columns(path)) <= {""}
+    assert set(columns_of(path).unused) <= {""}
 
 
 def test_the_original_files_have_no_column_names(tmp_path: Path) -> None:

@@ -25,10 +25,29 @@ def test_text_breaks_where_a_reader_would(text: str, width: int, lines: list[str
     assert wrap(text, width) == lines
 
 
-@given(st.text(alphabet=st.characters(categories=("L", "N", "P", "Zs")), max_size=80), st.integers(4, 40))
-def test_no_line_is_too_wide_and_nothing_is_lost(text: str, width: int) -> None:
+@pytest.mark.parametrize(
+    ("text", "width", "lines"),
+    [
+        ("採点して、レポートを書きます。", 20, ["採点して、レポートを", "書きます。"]),
+        ("同じお客様の会話を組にする", 8, ["同じ", "お客様の", "会話を", "組にする"]),
+        ("1ターンの採点（既定は 3）", 16, ["1ターンの採点", "（既定は 3）"]),
+        ("形は .csv、.jsonl", 12, ["形は .csv、", ".jsonl"]),
+        ("とぎれのないひらがな", 8, ["とぎれの", "ないひら", "がな"]),
+    ],
+)
+def test_phrases_stay_whole_where_they_fit(text: str, width: int, lines: list[str]) -> None:
+    """A line ends behind hiragana or a mark, not within a word."""
+    assert wrap(text, width, by_phrase=True) == lines
+
+
+@given(
+    st.text(alphabet=st.characters(categories=("L", "N", "P", "Zs")), max_size=80),
+    st.integers(4, 40),
+    st.booleans(),
+)
+def test_no_line_is_too_wide_and_nothing_is_lost(text: str, width: int, by_phrase: bool) -> None:
     """Only white space disappears."""
-    lines = wrap(text, width)
+    lines = wrap(text, width, by_phrase=by_phrase)
 
     assert all(cell_len(line) <= width for line in lines)
     assert "".join("".join(lines).split()) == "".join(text.split())

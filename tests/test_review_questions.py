@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from simulator.cases import unused_columns
+from simulator.cases import columns_of
 from simulator.errors import CaseFileError, InputError
 from simulator.plan import read_plan
 from simulator.reports import xlsx
@@ -205,4 +205,4 @@ def test_a_workbook_of_ours_is_asked_like_a_sheet(tmp_path: Path, capsys: pytest
     assert "送料は" in [case.question for case in found.values()]
     assert len(found) == len(told().results.conversations) - 2
     assert "2 not approved (rows 2," in capsys.readouterr().err
-    assert unused_columns(path) == ()
+    assert columns_of(path).unused == ()

@@ -3,17 +3,19 @@
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from simulator.cases import unused_columns
+from simulator.cases import Columns, columns_of
+from simulator.commands.hearing import hearing
 from simulator.errors import RunFileError
 from simulator.forecast import Forecast, by_role, forecast
 from simulator.knowledge import unread
-from simulator.money import dollars
+from simulator.money import JPY_PER_USD, dollars
 from simulator.reports.words import plain
 from simulator.settings import Settings
+from simulator.sizes import Heard
 from simulator.spending import check_prices, together
 from simulator.stage import Stage
 from simulator.types import Conversation, Role, Spending
@@ -42,15 +44,27 @@ def passed_over(settings: Settings) -> tuple[str, ...]:
     notes: list[str] = []
     rows = settings.protocol == "single_turn"  # whose plan has told already
     if settings.cases and not rows and not settings.cases.startswith("sheet:"):
-        columns = unused_columns(settings.cases)
-        notes += (
-            [f"{settings.cases}: nothing is made of the columns {', '.join(columns)}."] if columns else []
-        )
+        columns = columns_of(settings.cases)
+        if columns.unused:
+            notes.append(f"{settings.cases}: nothing is made of the columns {', '.join(columns.unused)}.")
+        notes += _unused_answers(settings, columns)
     knowledge = settings.set.get("knowledge", "") if settings.adapter == "demo" else ""
     if knowledge and (left := unread(knowledge)):
         more = f" and {len(left) - LISTED} more" if len(left) > LISTED else ""
         notes.append(f"{knowledge}: not read: {', '.join(left[:LISTED])}{more}.")
     return tuple(notes)
+
+
+def _unused_answers(settings: Settings, columns: Columns) -> Iterator[str]:
+    """A list of answers beside the questions often holds the right ones, under the name of the bot's own."""
+    if not columns.answers or settings.adapter == "recorded":
+        return
+    what = f"{settings.cases}: the column {columns.answers[0]} is taken for answers that a bot gave"
+    yield (
+        f"{what}; this bot answers by itself, so it is not used."
+        if columns.has_references
+        else f"{what}, and is not used. If it holds the right answers, call it 正解 or reference."
+    )
 
 
 def announce(settings: Settings, stage: Stage, plan: Sequence[Conversation]) -> None:
@@ -68,7 +82,7 @@ def announce(settings: Settings, stage: Stage, plan: Sequence[Conversation]) -> 
     playing = [role for role in stage.models() if role != "demo" or settings.adapter == "demo"]
     models = ", ".join(f"{role} {stage.models()[role]}" for role in playing)
     _say(f"{count} Models: {models}.")
-    found = forecast(stage, plan, Path(settings.runs))
+    found = forecast(stage, plan, Path(settings.runs), hearing(stage, plan))
     check_prices(settings, found.at_most)
     for line in _foreseen(found):
         _say(line)
@@ -88,7 +102,9 @@ def _foreseen(found: Forecast) -> tuple[str, str]:
     like = "" if found.like is None else f", going by run {plain(found.like)}"
     early = "" if found.rows else ": as if nobody left early"
     untold = f" (no earlier run like this one to go by{early})" if found.like is None else ""
-    return f"At most {total(found.at_most)}.", f"Expected{like}: {total(found.expected)}{untold}."
+    least = together(list(found.low.values())).cost_usd
+    low = f", at least {dollars(least)} USD" if least else ""
+    return f"At most {total(found.at_most)}.", f"Expected{like}: {total(found.expected)}{low}{untold}."
 
 
 def _budget(budget: float, settings: Settings, found: Forecast) -> str:
@@ -99,45 +115,41 @@ def _budget(budget: float, settings: Settings, found: Forecast) -> str:
     return f"Budget: {dollars(budget)} USD, {yen}.{short}"
 
 
-def show_forecast(found: Forecast, *, as_json: bool) -> None:
-    """The forecast of `--dry-run`: by role and model, at most and expected."""
+def show_forecast(found: Forecast, *, as_json: bool, jpy_per_usd: float = JPY_PER_USD) -> None:
+    """The forecast of `--dry-run`: its cost and range, by role and model, and what would tell more."""
     if as_json:
         print(json.dumps(_as_json(found), ensure_ascii=False))  # noqa: T201
         return
-    for title, by_model in (("at most", found.at_most), ("expected", found.expected)):
-        if by_model:
-            print(title)  # noqa: T201
-        for (role, model), spent in by_model.items():
-            print(f"  {_row(role, spent)}  {plain(model)}")  # noqa: T201
-    if found.answers:
-        most = "" if found.rows else "at most "
-        asked = f"The bot is asked for {most}{counted(found.answers, 'answer')}"
-        print(f"{asked}; what its own model takes is no part of this forecast.")  # noqa: T201
-    told = _foreseen(found) if found.at_most else (_unforeseen(found),)
-    print(" ".join(told), "Nothing was started.")  # noqa: T201
+    from simulator.reports.foretold import forecast_lines  # words and widths: a paid run does without
 
-
-def _unforeseen(found: Forecast) -> str:
-    """Why there is nothing to pay."""
-    if not found.offline:
-        return ROWS_UNMODELLED
-    return ROWS_OFFLINE if found.rows else OFFLINE
+    for line in forecast_lines(found, jpy_per_usd):
+        print(line)  # noqa: T201
 
 
 def _as_json(found: Forecast) -> dict[str, Any]:
-    """`forecast` and `cost_usd` are at most; `usage` has both by role and model."""
+    """`forecast` and `cost_usd` are at most; `usage` has both by role and model; `range` is of the whole."""
     usage: dict[str, Any] = {}
     for name, by_model in (("at_most", found.at_most), ("expected", found.expected)):
         for (role, model), spent in by_model.items():
             usage.setdefault(role, {}).setdefault(model, {})[name] = _figures(spent)
     expected = by_role(found.expected)
+    ends = (("low", found.low), ("high", found.high))
     return _totals_json(by_role(found.at_most)) | {
         "expected": {role: _figures(spent) for role, spent in expected.items()},
         "expected_cost_usd": together(list(expected.values())).cost_usd,
         "usage": usage,
         "like": found.like,
         "bot": {"answers": found.answers},
+        "range": {name: _figures(together(list(end.values()))) for name, end in ends},
+        "unknown": {each.what: {"low_usd": each.low, "high_usd": each.high} for each in found.unknown},
+        "heard": {language: _heard(each) for language, each in found.heard.items()},
     }
+
+
+def _heard(found: Heard) -> dict[str, Any]:
+    """What the bot answered when it alone was asked: tokens at least, usually and at most."""
+    tokens = {"answer_tokens": found.answer._asdict(), "passage_tokens": found.passages._asdict()}
+    return {"asked": found.asked, "on": found.on or None, "passages": found.number, **tokens}
 
 
 def _totals_json(estimate: Mapping[Role, Spending]) -> dict[str, Any]:

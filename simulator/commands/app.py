@@ -1,22 +1,24 @@
 """The command line: which word does what, and what becomes of errors."""
 
+import contextlib
 import gc
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO, cast
 
 import typer
 
 from simulator import __version__
-from simulator.commands.options import Panelled
+from simulator.commands.options import Grouped, Panelled
 from simulator.commands.reading import is_unread, no_more_output
 from simulator.errors import InputError, RehearsalError
 from simulator.hidden import addressed, concealed, known_secrets
+from simulator.messages import Translating, language_of
 
 DONE, MISSED, TO_MEND, INCOMPLETE = 0, 1, 2, 3
 WORDS = (
@@ -48,12 +50,27 @@ def main(arguments: Sequence[str]) -> int:
         # A terminal or pipe of another encoding shows "?" for what it lacks; nothing fails for it.
         if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() not in ("utf-8", "utf8"):
             stream.reconfigure(errors="replace")
+    with _in_readers_language():
+        try:
+            code = _run(_with_default(arguments))
+            sys.stdout.flush()
+            return code
+        except (Exception, KeyboardInterrupt, SystemExit) as error:
+            return _unread(arguments) if is_unread(error) else _told(error)
+
+
+@contextlib.contextmanager
+def _in_readers_language() -> Iterator[None]:
+    """What is said on the terminal meanwhile is said in Japanese to whoever reads Japanese."""
+    if language_of(os.environ) == "en":
+        yield
+        return
+    stdout, stderr = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = cast("TextIO", Translating(stdout)), cast("TextIO", Translating(stderr))
     try:
-        code = _run(_with_default(arguments))
-        sys.stdout.flush()
-        return code
-    except (Exception, KeyboardInterrupt, SystemExit) as error:
-        return _unread(arguments) if is_unread(error) else _told(error)
+        yield
+    finally:
+        sys.stdout, sys.stderr = stdout, stderr
 
 
 def _told(error: BaseException) -> int:
@@ -83,7 +100,7 @@ def _run(arguments: list[str]) -> int:
     """Without the parser's own treatment of Ctrl-C and closed pipes, which has other exit codes."""
     if not {"--help", "-h", "--version"} & set(arguments):
         _read_env_file()
-    command = _command()
+    command = command_tree()
     try:
         with command.make_context(PROGRAM, arguments) as context:
             return int(command.invoke(context) or DONE)
@@ -109,9 +126,10 @@ def _read_env_file() -> None:
 
 
 @cache
-def _command() -> Any:
+def command_tree() -> Any:
+    """Every command with its options and help, as the parser has it."""
     app = typer.Typer(
-        help=_ABOUT, epilog=_EPILOGUE, add_completion=False, rich_markup_mode=None,
+        cls=Grouped, help=_ABOUT, epilog=_EPILOGUE, add_completion=False, rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )  # fmt: skip
@@ -137,7 +155,7 @@ def _add(app: typer.Typer, word: str, command: Any) -> None:
 
 def _group(module: Any) -> typer.Typer:
     """A word that has words of its own (`cases make`); alone it says what there is."""
-    group = typer.Typer(help=module.ABOUT, rich_markup_mode=None)
+    group = typer.Typer(cls=Grouped, help=module.ABOUT, rich_markup_mode=None)
 
     @group.callback(invoke_without_command=True)
     def about(context: typer.Context) -> None:

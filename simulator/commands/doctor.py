@@ -72,7 +72,7 @@ async def _examine(settings: Settings) -> int:
     report = Report(_in_force(settings), as_json=settings.json_output)
     report.say("ok", "questions", f"{counted(len(plan), 'conversation')} planned")
     checks: dict[str, Check] = {f"{role} model": _model_check(stage, role) for role in stage.endpoints}
-    checks["bot"] = _bot_check(stage, plan)
+    checks["bot"] = _bot_check(stage, plan, settings)
     checks["runs folder"] = _folder_check(Path(settings.runs))
     if settings.sheet or settings.new_sheet or "sheets" in settings.to:
         checks["Google account"] = _account_check
@@ -200,9 +200,10 @@ def _model_check(stage: "Stage", role: "Role") -> Check:
     return check
 
 
-def _bot_check(stage: "Stage", plan: "Sequence[Conversation]") -> Check:
+def _bot_check(stage: "Stage", plan: "Sequence[Conversation]", settings: Settings) -> Check:
     async def check() -> str:
         from simulator.commands.announce import counted
+        from simulator.commands.hearing import remember_answer
         from simulator.conversation import ask
         from simulator.types import Query
 
@@ -214,6 +215,8 @@ def _bot_check(stage: "Stage", plan: "Sequence[Conversation]") -> Check:
             await closing()
         if answer.error:
             raise RagFailure(answer.error.kind, f"{stage.settings.adapter}: {answer.error.message}")
+        if not stage.offline:  # where nothing costs, nothing is forecast
+            remember_answer(settings, answer, case.language)
         heard = f"{counted(len(answer.text), 'character')}, {counted(len(answer.passages), 'passage')}"
         if not answer.passages:
             heard += " (none to check its claims against: see docs/adapters.md, passages)"

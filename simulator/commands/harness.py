@@ -43,7 +43,7 @@ Filters = Annotated[
 # What neither lm_eval nor a written task has a place for.
 _NOT_HERE = frozenset({
     "cases", "repeats", "replay", "check", "sequential", "knowledge", "shard", "engine", "scheduler",
-    "workers", "dry_run", *(OF_DIALOGUES - {"turns", "user_model", "user_temperature"}),
+    "workers", "dry_run", "ask_bot", *(OF_DIALOGUES - {"turns", "user_model", "user_temperature"}),
 })  # fmt: skip
 _TAKEN = tuple(name for names in PANELS.values() for name in names if name not in _NOT_HERE)
 

@@ -2,15 +2,18 @@
 
 import contextlib
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from simulator.settings import Settings
-from simulator.types import Conversation, Ended
+from simulator.types import Conversation, Ended, Language, Spending
 
 if TYPE_CHECKING:
-    from simulator.forecast import ByModel, Forecast
+    from simulator.amounts import Who
+    from simulator.forecast import ByModel, Forecast, Unknown
+    from simulator.sizes import Heard
     from simulator.stage import Stage
 
 _OPEN = (None, Ended.INTERRUPTED, Ended.BUDGET)
@@ -18,10 +21,11 @@ _OPEN = (None, Ended.INTERRUPTED, Ended.BUDGET)
 
 def forecast_cell(settings: Settings, run: Path | None = None) -> "Forecast":
     """What one cell will take; `run` is the file of one that was begun."""
+    from simulator.commands.hearing import hearing
     from simulator.forecast import forecast
 
     stage, plan = _held(settings, run) if run else _planned(settings)
-    return forecast(stage, plan, Path(settings.runs))
+    return forecast(stage, plan, Path(settings.runs), hearing(stage, plan))
 
 
 def together(found: Sequence["Forecast"]) -> "Forecast":
@@ -36,10 +40,51 @@ def together(found: Sequence["Forecast"]) -> "Forecast":
         sum(each.answers for each in found),
         all(each.rows for each in found),
         any(each.offline for each in found),
+        _sum(each.low for each in found),
+        _sum(each.high for each in found),
+        tuple(_unknown(found)),
+        language=found[0].language if found else "en",
+        asks_a_bot=any(each.asks_a_bot and not each.heard for each in found),
+        heard=dict(_heard(found)) if all(each.heard for each in found) else {},
     )
 
 
-def _sum(parts: Iterable["ByModel"]) -> "ByModel":
+def _heard(found: Sequence["Forecast"]) -> "Iterator[tuple[Language, Heard]]":
+    """The answers of all bots that were asked, put together."""
+    from simulator.sizes import Bounds
+
+    for language in dict.fromkeys(language for cell in found for language in cell.heard):
+        each = [cell.heard[language] for cell in found if language in cell.heard]
+        yield (
+            language,
+            each[0]._replace(
+                answer=Bounds(*map(fmean, zip(*(one.answer for one in each), strict=True))),
+                passages=Bounds(*map(fmean, zip(*(one.passages for one in each), strict=True))),
+                number=round(fmean(one.number for one in each)),
+                asked=sum(one.asked for one in each),
+            ),
+        )
+
+
+def _unknown(found: Sequence["Forecast"]) -> Iterator["Unknown"]:
+    """What is unknown of any cell; of all others, what is expected of them goes into both ends."""
+    from simulator.forecast import Unknown
+
+    kinds = dict.fromkeys(each.what for cell in found for each in cell.unknown)
+    for what in kinds:
+        lows, highs = zip(*(_ends(cell, what) for cell in found), strict=True)
+        low = None if None in lows else sum(lows)
+        yield Unknown(what, low, None if None in highs else sum(highs))
+
+
+def _ends(cell: "Forecast", what: str) -> tuple[float | None, float | None]:
+    from simulator.spending import together as added
+
+    usual = added(list(cell.expected.values())).cost_usd
+    return next(((each.low, each.high) for each in cell.unknown if each.what == what), (usual, usual))
+
+
+def _sum(parts: "Iterable[Mapping[Who, Spending]]") -> "ByModel":
     from simulator.spending import together as added
 
     found: dict[Any, list[Any]] = {}

@@ -79,10 +79,12 @@ def run_matrix(given: "Matrix | Path", flags: Mapping[str, Any], shape: Shaping)
     a cell failed or is unfinished. Raises InputError where not one cell can be run.
     """
     from simulator.commands.engine import check_engine
+    from simulator.commands.hearing import check_hearing
     from simulator.commands.matrix_show import check_reports, show
 
     # What is several of the axes is no setting by itself.
     now = load({**flags, "set": None} if isinstance(given, Matrix) else flags)
+    check_hearing(now)
     check_engine(now)
     check_reports(now)
     with contextlib.ExitStack() as stack:
@@ -156,7 +158,7 @@ class _Work:
             raise errors[0]
         for error in errors:
             say(f"a {self.each} cannot be run: {error}")
-        show_forecast(found, as_json=self.now.json_output)
+        show_forecast(found, as_json=self.now.json_output, jpy_per_usd=self.now.jpy_per_usd)
         return INCOMPLETE if errors else 0
 
     def _announce(self, todo: Sequence[int]) -> None:

@@ -1,15 +1,17 @@
 """Options are declared once, on Settings; a command names the ones it takes."""
 
 import inspect
+import os
 from collections.abc import Callable, Mapping
 from types import MappingProxyType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
 from pydantic.fields import FieldInfo
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from simulator.endpoints import DEFAULT_MODELS
+from simulator.messages import language_of
 from simulator.settings import Settings, flag
 
 # Tables of rehearsal.toml, with no flag of their own; and what the command itself says.
@@ -29,7 +31,7 @@ PANELS = {
         "user_temperature", "judge_temperature", "cache", "budget", "prices", "jpy_per_usd",
     ),
     "Running": (
-        "concurrency", "calls", "rpm", "tpm", "timeout", "runs", "resume", "dry_run", "shard",
+        "concurrency", "calls", "rpm", "tpm", "timeout", "runs", "resume", "dry_run", "ask_bot", "shard",
         "engine", "scheduler", "workers",
     ),
     "Load": ("customers", "arrival", "think"),
@@ -100,8 +102,20 @@ Run = Annotated[
 Command = Callable[..., int]  # of the flags that were given, and of parameters of its own
 
 
+class Grouped(TyperGroup):
+    """A word with words of its own, whose help is in the reader's language."""
+
+    def get_help(self, ctx: Any) -> str:
+        """The page, as text."""
+        return super().get_help(_for_reader(ctx))
+
+
 class Panelled(TyperCommand):
     """A command whose help shows its options under the titles of their panels, in one alignment."""
+
+    def get_help(self, ctx: Any) -> str:
+        """The page, as text, in the reader's language."""
+        return super().get_help(_for_reader(ctx))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Writes the panels in the order in which their first options are declared."""
@@ -117,6 +131,15 @@ class Panelled(TyperCommand):
         for title, records in panels.items():
             with formatter.section(title):
                 formatter.write_dl([(name.ljust(widest), text) for name, text in records])
+
+
+def _for_reader(ctx: Any) -> Any:
+    """The context of a command, which writes a Japanese page in a Japanese locale."""
+    if language_of(os.environ) == "ja":
+        from simulator.commands.help_page import JapanesePage  # English help does without it
+
+        ctx.formatter_class = JapanesePage
+    return ctx
 
 
 def takes_settings(command: Command) -> Callable[..., int]:

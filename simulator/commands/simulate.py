@@ -43,8 +43,10 @@ def dialogues(settings: Settings) -> Settings:
 def hold(settings: Settings) -> int:
     """Holds a run, or goes on with one, and paints its reports; gives the exit code."""
     from simulator.commands.engine import check_engine
+    from simulator.commands.hearing import check_hearing
     from simulator.commands.sinks import check_sinks
 
+    check_hearing(settings)
     check_engine(settings)
     check_sinks(settings)
     done = start(settings) if settings.resume is None else take_up(settings)
@@ -270,11 +272,13 @@ def _dry_run(
 ) -> int:
     from simulator.commands.announce import show_forecast
     from simulator.commands.check import announce_check
+    from simulator.commands.hearing import hearing
     from simulator.forecast import forecast
 
     announce_check(frozen)
-    found = forecast(stage, _to_be_held(plan), Path(settings.runs))
-    show_forecast(found, as_json=settings.json_output)
+    plan = _to_be_held(plan)
+    found = forecast(stage, plan, Path(settings.runs), hearing(stage, plan))
+    show_forecast(found, as_json=settings.json_output, jpy_per_usd=settings.jpy_per_usd)
     return 0
 
 

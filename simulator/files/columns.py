@@ -12,12 +12,14 @@ _HEADERS = """
 id          id case_id question_id qid no #
 id          番号 質問番号 項番 通番 識別子
 question    question 質問 質問文 質問内容 問い 問題 問題文 設問
-question    問い合わせ 問合せ 問い合わせ内容 お問い合わせ お問い合わせ内容
+question    問い合わせ 問合せ 問い合わせ内容 問合せ内容 お問い合わせ お問い合わせ内容 お問合せ お問合せ内容
+question    ご質問 ご質問内容 ご相談内容 相談内容 お客様の質問 お客様からの質問
 question    発話 user_input query input prompt text
 turns       turns ターン
 history     history chat_history 履歴 会話履歴 対話履歴 これまでの会話
 language    language lang locale 言語
 references  references reference 正解 正解例 正答 正解文 模範回答 模範解答 期待回答 期待する回答
+references  正しい回答 正しい答え 解答 解答例 回答例 望ましい回答 あるべき回答
 references  想定回答 参照回答 ground_truth ground_truths reference_answer reference_answers
 references  expected expected_answer expected_output gold_answer correct_answer
 passages    passages gold_passage_ids gold_passages passage_ids passage_id gold_ids relevant_ids

@@ -17,7 +17,9 @@ _OF_A_LINK = ("name", "prompt", "cases", "adapter", "set")
 # At the top of the file these are about the whole chain; a link has its own, or the usual ones.
 _OF_THE_WHOLE = frozenset({"cases", "outputs", "judges", "target", "labels", "positive", "scoring"})
 # What the program itself says, or what would be another run.
-_NOT_TOLD = frozenset({"protocol", "prompt", "resume", "replay", "dry_run", "json_output", "shard"})
+_NOT_TOLD = frozenset({
+    "protocol", "prompt", "resume", "replay", "dry_run", "ask_bot", "json_output", "shard",
+})  # fmt: skip
 
 
 def is_chain(path: Path) -> bool:

@@ -1,0 +1,65 @@
+"""What a bot is like, learnt by asking it a few questions before the rehearsal: nobody else is asked."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from simulator.conversation import ask
+from simulator.errors import RagFailure
+from simulator.sizes import Bounds, Heard, tokens
+from simulator.stage import Stage
+from simulator.types import Answer, Case, Conversation, Language, Query
+
+# So many questions of each language are asked, the first ones of the plan, which has so many to look through.
+QUESTIONS, LOOKED_AT = 3, 10_000
+
+
+async def hear(stage: Stage, plan: Sequence[Conversation]) -> dict[Language, Heard]:
+    """Asks the bot, one question after another, and measures its answers by language.
+
+    Raises RagFailure where not one question of a language is answered.
+    """
+    rag = await stage.rag(plan)
+    answers: dict[Language, list[Answer]] = {}
+    try:
+        for case in first_cases(plan):
+            query = Query(
+                text=case.question, history=case.history, session=f"dry-run-{case.id}",
+                case=case.id, language=case.language,
+            )  # fmt: skip
+            answers.setdefault(case.language, []).append(await ask(rag, query, stage.settings.timeout))
+    finally:
+        await stage.close(rag)
+    return {language: heard(given, stage.settings.adapter) for language, given in answers.items()}
+
+
+def first_cases(plan: Sequence[Conversation]) -> Iterator[Case]:
+    """The first questions of each language."""
+    taken: Counter[Language] = Counter()
+    known: set[str] = set()
+    for talk in islice(plan, LOOKED_AT):
+        if taken[talk.case.language] < QUESTIONS and talk.case.id not in known:
+            known.add(talk.case.id)
+            taken[talk.case.language] += 1
+            yield talk.case
+
+
+def heard(answers: Sequence[Answer], adapter: str) -> Heard:
+    """These answers, measured; those that failed are left out."""
+    good = [answer for answer in answers if answer.error is None]
+    if not good and (error := answers[0].error):
+        raise RagFailure(error.kind, f"{adapter}: {error.message}")
+    passages = [sum(tokens(passage.text) for passage in answer.passages) for answer in good]
+    return Heard(
+        answer=_bounds([tokens(answer.text) for answer in good]),
+        passages=_bounds(passages),
+        number=round(sum(len(answer.passages) for answer in good) / len(good)),
+        tells=any(answer.passages or answer.shows_passages for answer in good),
+        asked=len(answers),
+    )
+
+
+def _bounds(found: Sequence[float]) -> Bounds:
+    if len(found) == 1:  # it may be half or twice as much another time
+        return Bounds(found[0] / 2, found[0], found[0] * 2)
+    return Bounds(min(found), sum(found) / len(found), max(found))

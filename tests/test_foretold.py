@@ -1,0 +1,110 @@
+"""The forecast in words: one line of money with its range, a table, what is unknown, what would tell."""
+
+import re
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+
+from simulator.forecast import ByModel, Forecast, Unknown, forecast
+from simulator.prompts import read_toml
+from simulator.reports.foretold import TEXT, forecast_lines
+from simulator.sizes import Bounds, Heard
+from simulator.types import Language, Spending
+from tests.playing import a_case, a_stage, a_talk
+from tests.servers.openai import OpenAIServer
+
+SERVER = OpenAIServer()  # never started: nothing is called
+PRICED: dict[str, Any] = {
+    "user_model": "gpt-4.1-mini", "judge_model": "gpt-4.1", "embed_model": "text-embedding-3-small",
+    "adapter": "bot.py:answer",
+}  # fmt: skip
+HEARD = Heard(Bounds(30, 40, 50), Bounds(0, 100, 300), 1, tells=True, asked=3)
+
+
+def told(language: Language = "ja", **settings: Any) -> list[str]:
+    """The lines for ten questions to a bot of one's own."""
+    plan = [a_talk(a_case(language, id=f"q{n}")) for n in range(10)]
+    return list(forecast_lines(forecast(a_stage(SERVER, **(PRICED | settings)), plan)))
+
+
+def test_money_comes_first() -> None:
+    """From what to what, in dollars and yen, and what the table says."""
+    first, gap, head, *rest = told("en")
+
+    assert first.startswith("Cost: 0.0")
+    assert " USD (" in first
+    assert " JPY); as in the table about 0." in first
+    assert "Yen at 150 JPY per USD" in first
+    assert (gap, " ".join(head.split())) == ("", "role model calls tokens in tokens out USD USD from-to")
+    assert [line.split()[0] for line in rest[:3]] == ["Customer", "Judge", "total"]
+    assert rest[-1] == "Nothing was started."
+
+
+def test_what_is_unknown_is_priced_and_can_be_found_out() -> None:
+    """Passages and leaving with their dollars; then how to know better."""
+    lines = "\n".join(told())
+
+    assert "・ボットが資料を見せるか：見せなければ 0." in lines
+    assert "・お客様がいつ去るか：全員が最初の回答で去れば 0." in lines
+    assert "--ask-bot を付けると、各言語の最初の 3 問だけをボットに尋ねて" in lines
+    assert "先に --limit 3 で試すと（約 0." in lines
+    assert "ボットに尋ねるのは最大 30 回です" in lines
+
+
+def test_columns_line_up() -> None:
+    """Japanese letters are two cells wide."""
+    table = told()[2:6]
+    widths = {cell_len(line) for line in table}
+
+    assert len(widths) == 1
+
+
+def test_an_unknown_price_is_said() -> None:
+    """Calls and tokens are told all the same."""
+    lines = told("en", judge_model="nobody-knows-it")
+
+    assert lines[0].startswith("Cost: price unknown")
+    assert "unknown" in lines[4]
+    assert "--limit 3 first: forecasts" in "\n".join(lines)
+
+
+@pytest.mark.parametrize(("number", "says"), [(1, "an answer, passages: 1."), (0, "it showed no passages.")])
+def test_what_was_heard_is_told(number: int, says: str) -> None:
+    """How many questions were asked, whose costs these were, and what the answers were like."""
+    spent: ByModel = {("judge", "m"): Spending(calls=9, cost_usd=1.0)}
+    found = Forecast(
+        spent, spent, low=spent, high=spent, heard={"en": HEARD._replace(number=number)}, asks_a_bot=True,
+        unknown=(Unknown("lengths"),),
+    )  # fmt: skip
+    lines = "\n".join(forecast_lines(found))
+
+    assert "The bot alone was asked 3 questions (only its own costs): on average 40 tokens" in lines
+    assert says in lines
+    assert "- how long the reasons of grades are" in lines
+    assert "--ask-bot" not in lines
+
+
+def test_an_earlier_run_is_named() -> None:
+    """It leaves nothing unknown; what everything could come to at most is said beside it."""
+    spent: ByModel = {("judge", "m"): Spending(calls=9, cost_usd=1.0)}
+    most: ByModel = {("judge", "m"): Spending(calls=9, cost_usd=2.0)}
+    found = Forecast(most, spent, "20261121-a-run", low=spent, high=spent, unheard=True)
+    lines = list(forecast_lines(found))
+
+    assert lines[0].startswith("Cost: about 1.00 USD (150 JPY), probably 1.00 to 1.00 USD")
+    assert "going by run 20261121-a-run." in lines[0]
+    assert "The bot was not asked: run 20261121-a-run tells." in lines
+    assert "At most 2.00 USD, if everything turns out long." in lines
+    assert "Not known yet:" not in lines
+
+
+def test_both_languages_say_the_same() -> None:
+    """Every text is there in Japanese and in English, with the same variables."""
+    tables = read_toml(TEXT.path)
+    variables = {
+        language: {key: set(re.findall(r"\$(\w+)", text)) for key, text in table.items()}
+        for language, table in tables.items()
+    }
+
+    assert variables["ja"] == variables["en"]
