@@ -1,5 +1,6 @@
 """Red turns whose cause is known, because the fault was planted: on the bundled bot and its own articles."""
 
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from simulator.types import Answer, Case, Failure, Language, Message, Passage, Q
 WORDS = read_toml(Path(__file__).with_name("blame.toml"))
 # The articles that so many cases need are deleted.
 DELETED = 20
+_NUMBER = re.compile(r"\d[\d,]*")
 Bot = Callable[[Query], Answer]
 
 
@@ -109,6 +111,22 @@ def _knowledge(ground: Ground) -> Iterator[Plant]:
         if {*case.passages} <= ground.deleted:
             answer = ground.ask(case.question, ground.poor)
             yield _single("knowledge", ground, case, answer, ground.poor)._replace(knowledge="poor")
+
+
+def _outdated(ground: Ground) -> Iterator[Plant]:
+    """The retrieved article has another amount than the right answer, and the bot says what it reads."""
+    for case, answer in ground.found():
+        right = ground.without_courtesy(case)
+        if not (amount := _NUMBER.search(right)):
+            continue
+        other = f"{int(amount[0].replace(',', '')) + 3:,}"
+        whole = re.compile(rf"(?<![\d,.-]){amount[0]}(?![\d,]|-\d)")
+        changed = tuple(
+            passage.model_copy(update={"text": whole.sub(other, passage.text)}) for passage in answer.passages
+        )
+        if changed != answer.passages:
+            told = answer.model_copy(update={"text": whole.sub(other, right), "passages": changed})
+            yield _single("outdated", ground, case, told)
 
 
 def _retrieval(ground: Ground) -> Iterator[Plant]:
@@ -208,8 +226,8 @@ def _misunderstood(ground: Ground) -> Iterator[Plant]:
 
 
 MAKERS: Sequence[Callable[[Ground], Iterator[Plant]]] = (
-    _no_answer, _customer, _should_refuse, _should_answer, _misunderstood, _knowledge, _spelling, _retrieval,
-    _ignored, _invented, _tone,
+    _no_answer, _customer, _should_refuse, _should_answer, _misunderstood, _knowledge, _outdated, _spelling,
+    _retrieval, _ignored, _invented, _tone,
 )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from simulator.blame.cause import Blame, Cause, Found
 from simulator.blame.corpus import Corpus
 from simulator.blame.look import RIGHT, Look
 from simulator.blame.missing import missing
+from simulator.blame.outdated import outdated
 from simulator.blame.telling import say
 from simulator.compact import compact
 from simulator.customers.faults import spoilt_turns
@@ -31,6 +32,7 @@ class Named(NamedTuple):
     evidence: str
     sure: bool = True
     pair: tuple[str, str] | None = None
+    articles: tuple[str, ...] | None = None  # where they are others than those that were needed
 
 
 def blames(
@@ -83,7 +85,7 @@ def _blame(look: Look) -> Blame:
         cause=named.cause,
         sure=named.sure,
         evidence=named.evidence,
-        articles=() if silent else look.need.articles,
+        articles=() if silent else named.articles or look.need.articles,
         pair=named.pair,
         cut=named.cause == "retrieval" and look.need.cut,
     )
@@ -127,6 +129,17 @@ def _complaint(look: Look) -> Named | None:
     if look.reading.refused:
         return Named("misunderstood", say(look, "complaint_refused"))
     return Named("misunderstood", say(look, "complaint_explained", quote=telling.answer(look)))
+
+
+def _outdated(look: Look) -> Named | None:
+    """What was retrieved says another amount than the right answer, and the bot passed it on faithfully."""
+    wrong = None if look.reading.refused else outdated(look)
+    if wrong is None:
+        return None
+    evidence = say(
+        look, "outdated", article=telling.named(look, wrong.article), right=wrong.right, wrong=wrong.said
+    )
+    return Named("outdated", evidence, wrong.sure, articles=(wrong.article,))
 
 
 def _not_there(look: Look) -> Named | None:
@@ -201,6 +214,8 @@ def _tone(look: Look) -> Named | None:
         return Named("tone", say(look, "tone", reason=worst.reason))
     if look.reading.expected == "answer" and look.reading.repeats and look.is_right:
         return Named("misunderstood", say(look, "repeats"), sure=False)
+    if look.is_right and not look.read_by_anyone:
+        return Named("unclear", say(look, "only_words"), sure=False)
     if look.is_right:
         return Named("tone", say(look, "tone_guess", reason=look.red.reason), sure=False)
     return None
@@ -227,6 +242,6 @@ def _unclear(look: Look) -> Named:
 
 
 RULES: tuple[Callable[[Look], Named | None], ...] = (
-    _no_answer, _customer, _should_refuse, _refused_badly, _complaint, _not_there, _should_answer, _asks_back,
-    _invented, _misunderstood, _ignored, _no_handover, _doubtful, _tone, _hidden, _unclear,
+    _no_answer, _customer, _should_refuse, _refused_badly, _complaint, _outdated, _not_there, _should_answer,
+    _asks_back, _invented, _misunderstood, _ignored, _no_handover, _doubtful, _tone, _hidden, _unclear,
 )  # fmt: skip

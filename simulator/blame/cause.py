@@ -5,8 +5,8 @@ from typing import Literal
 from simulator.types import Value
 
 Cause = Literal[
-    "no_answer", "customer", "should_refuse", "should_answer", "misunderstood", "knowledge", "spelling",
-    "retrieval", "ignored", "invented", "tone", "unclear",
+    "no_answer", "customer", "should_refuse", "should_answer", "misunderstood", "knowledge", "outdated",
+    "spelling", "retrieval", "ignored", "invented", "tone", "unclear",
 ]  # fmt: skip
 
 

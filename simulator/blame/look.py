@@ -19,6 +19,10 @@ from simulator.types import Answer, Exhibit, Score, Turn
 
 # From this agreement on, with nothing left out, an answer says what the reference says.
 RIGHT = 0.6
+# Judges that compare letters and words: another wording of the same is worth less to them.
+BY_LETTERS = frozenset({
+    "exact_match", "contains", "token_f1", "rouge_l", "meteor", "chrf", "cosine_similarity",
+})  # fmt: skip
 # Grades of a model from which on it vouches for an answer.
 VOUCHED = 4
 # An answer that takes up this much more of another question answers that one.
@@ -89,6 +93,11 @@ class Look:
         said = self.agreement
         whole = said.score >= RIGHT and not (said.instead or said.contradicted or said.numbers)
         return whole and not said.missing
+
+    @property
+    def read_by_anyone(self) -> bool:
+        """Whether any judge read the answer, instead of only comparing its letters with the reference's."""
+        return not self.scores or not self.scores.keys() <= BY_LETTERS
 
     @cached_property
     def unsupported(self) -> tuple[Unsupported, ...]:

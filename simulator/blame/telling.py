@@ -36,11 +36,12 @@ def article(look: Look) -> str:
     if look.need.place == "retrieved":
         ids = {article_of(passage.id) for passage in look.turn.answer.passages}
         articles = tuple(each for each in articles if each in ids) or articles
-    named = [_named(look, each) for each in articles[:NAMED]]
-    return TEXTS(look.language, "and").join(named) or say(look, "some_article")
+    shown = [named(look, each) for each in articles[:NAMED]]
+    return TEXTS(look.language, "and").join(shown) or say(look, "some_article")
 
 
-def _named(look: Look, each: str) -> str:
+def named(look: Look, each: str) -> str:
+    """One article by title and id."""
     title = look.title(each)
     return say(look, "article", title=title, id=each) if title else say(look, "untitled", id=each)
 

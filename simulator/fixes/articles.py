@@ -29,7 +29,7 @@ class Library:
 
     def _add(self, passage: Passage) -> None:
         if passage.id not in self._titles:
-            self._titles[passage.id] = _title(passage.text)
+            self._titles[passage.id] = heading_of(passage.text)
             self._ids.add(passage.id)
 
     def whole(self, passage: str) -> str:
@@ -42,7 +42,7 @@ class Library:
         return self._titles.get(article, "")
 
 
-def _title(text: str) -> str:
+def heading_of(text: str) -> str:
     """The heading that a text begins with, or its first line where that is short and more follows."""
     first, _, rest = text.lstrip().partition("\n")
     if heading := _HEADING.match(first):

@@ -48,13 +48,15 @@ class Fix(Value):
 class Improvements(Value):
     """Everything that a run says should be mended, best first; `customer` are turns that are not the bot's.
 
-    `goal` (0..1) is what a mended turn is taken to be graded: the mean over the turns that are not red.
+    `goal` (0..1) is what a mended turn is taken to be graded: the mean over the turns that are not red, or
+    `assumed` where all are.
     `blames` are the causes, turn by turn. `unsearched`: rows are red, but nothing was retrieved for any.
     """
 
     language: Language
     score: float | None
     goal: float
+    assumed: bool = False
     fixes: tuple[Fix, ...] = ()
     customer: tuple[Fix, ...] = ()
     blames: tuple[Blame, ...] = ()

@@ -8,7 +8,7 @@ one fix: gains add up, and together they never exceed 1 - score.
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from math import fsum
 
 from simulator.analysis.figures import Summary
@@ -34,7 +34,9 @@ class Gains:
         self._values = _values(results, summary, red)
         self._graded = Counter(conversation for conversation, _ in self._values)
         judge = our_name(summary.primary.rpartition(".")[2])  # of one output, the judge alone
-        self.goal = _goal(self._values, red, 1.0 if judge in RIGHT_OR_WRONG else ACCEPTABLE)
+        good = [value for key, value in self._values.items() if key not in red]
+        self.assumed = not good
+        self.goal = fsum(good) / len(good) if good else 1.0 if judge in RIGHT_OR_WRONG else ACCEPTABLE
 
     def of(self, key: Key, cause: Cause) -> float:
         """How much the run's score (0..1) gains when this turn is mended; 0 for one without a grade."""
@@ -59,8 +61,3 @@ def _values(results: Results, summary: Summary, red: Collection[Key]) -> dict[Ke
         and (key := (score.conversation, score.turn)) in counted
         and score.conversation in summary.conversation_scores
     }
-
-
-def _goal(values: Mapping[Key, float], red: Collection[Key], otherwise: float) -> float:
-    good = [value for key, value in values.items() if key not in red]
-    return fsum(good) / len(good) if good else otherwise

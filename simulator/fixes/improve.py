@@ -50,6 +50,7 @@ def improvements(
         language=spoken,
         score=summary.score,
         goal=gains.goal,
+        assumed=gains.assumed,
         fixes=tuple(compact(fix, rank=rank) for rank, fix in enumerate(ranked, 1)),
         customer=tuple(fix for fix in found if fix.cause == "customer"),
         blames=tuple(blames),

@@ -29,6 +29,7 @@ OF_THE_SEARCH: frozenset[Cause] = COVERED[0]
 # Where a turn of this cause is mended when nobody knows the article.
 _WITHOUT_ARTICLE: Mapping[Cause, PlaceKind] = {
     "knowledge": "case",
+    "outdated": "case",
     "unclear": "case",
     "retrieval": "case",
     "spelling": "case",

@@ -56,7 +56,7 @@ def lead_text(found: Improvements) -> str:
 
 def how_text(found: Improvements, words: Words) -> str:
     """How gains are reckoned."""
-    return fixes_words(words)("how", goal=points(found.goal))
+    return fixes_words(words)("how_assumed" if found.assumed else "how", goal=points(found.goal))
 
 
 def where_text(each: Example | RedTurn, words: Words) -> str:
