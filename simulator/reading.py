@@ -31,7 +31,7 @@ from simulator.types import (
 
 _TALK = 'SELECT id, persona, repeat, "case", ended, reason, closing FROM conversations'
 # Of a score, what it shares with many others.
-_REPEATED = ("judge", "conversation", "rubric", "scale", "value", "raw")
+_REPEATED = ("judge", "conversation", "rubric", "scale", "value", "raw", "reason")
 _TURNS = "SELECT conversation, turn, utterance, answer FROM turns WHERE answer IS NOT NULL"
 # A single-turn data set of more rows is not held in memory: its rows are read again by whoever looks at them.
 LARGE = 5_000
@@ -310,13 +310,13 @@ class Reading:
         return self._small(talk)  # type: ignore[no-any-return]
 
     def scores(self, rows: Iterable[tuple[str]]) -> Iterator[Score]:
-        """Scores; names, and a reason that is also in the detail, are held once."""
+        """Scores; names, and what judges say again and again, are held once."""
         once = self._once
         for (body,) in rows:
             read = Score.model_validate_json(body)
             own = {name: once(getattr(read, name)) for name in _REPEATED}
-            reason = next((text for text in read.detail.values() if text == read.reason), read.reason)
-            yield compact(read, **own, reason=reason)
+            detail = {key: once(told) if isinstance(told, str) else told for key, told in read.detail.items()}
+            yield compact(read, **own, detail=detail)
 
     def _case(self, body: str) -> Case:
         self._cases[body] = self._small(Case.model_validate_json(body))

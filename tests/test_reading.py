@@ -29,7 +29,7 @@ def written(folder: Path) -> RunFile:
 
 
 def test_what_conversations_share_is_held_once(tmp_path: Path) -> None:
-    """Cases, passages, and the names in scores."""
+    """Cases, passages, the names in scores, and what judges say of more than one turn."""
     with contextlib.closing(written(tmp_path / "runs")) as file:
         results = read_run(file.path)
     first, second, third = results.conversations
@@ -39,6 +39,7 @@ def test_what_conversations_share_is_held_once(tmp_path: Path) -> None:
     assert first.turns[0].answer.passages[0] is third.turns[0].answer.passages[0]
     assert len({id(score.rubric) for score in results.scores}) == 1
     assert results.scores[0].reason is results.scores[0].detail["conclusion"]
+    assert results.scores[0].reason is results.scores[1].reason
 
 
 def test_a_conversation_is_read_when_it_is_asked_for(tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ def test_a_second_push_changes_nothing(server: SheetsServer) -> None:
 
 
 def test_a_hundred_conversations_are_a_handful_of_requests(server: SheetsServer) -> None:
-    """All seven worksheets of 100 conversations of three turns: few requests, none larger than 2 MB."""
+    """All worksheets of 100 conversations of three turns: few requests, none larger than 2 MB."""
     sheets = worksheets(told("ja", large(100)))
     server.log.clear()
     done = push(sheets, target(KEY), door=patient())

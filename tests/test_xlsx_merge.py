@@ -79,7 +79,6 @@ def test_a_report_nobody_wrote_in_is_made_anew(run_file: Path) -> None:
     assert path.name == "report.xlsx"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert reports(run_file) == ["report.xlsx"]
-    assert xlsx.newest_edited(run_file.parent) is None
 
 
 def test_a_file_that_is_saved_unchanged_is_no_edited_one(run_file: Path) -> None:
@@ -87,7 +86,6 @@ def test_a_file_that_is_saved_unchanged_is_no_edited_one(run_file: Path) -> None
     with Person(run_file.with_name("report.xlsx")):
         pass
 
-    assert xlsx.newest_edited(run_file.parent) is None
     assert xlsx.save(SHEETS, run_file).name == "report.xlsx"
 
 
@@ -123,7 +121,6 @@ def test_words_survive_when_the_first_file_is_thrown_away(run_file: Path) -> Non
     second = xlsx.save(SHEETS, run_file)
     first.unlink()
 
-    assert xlsx.newest_edited(run_file.parent) == second
     words = theirs(second)
     assert xlsx.save(SHEETS, run_file) == second
     assert theirs(second) == words

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from functools import cache, reduce
+from functools import lru_cache, reduce
 
 from simulator.analysis.figures import Figure
 from simulator.customers.guessing import NaiveBayes
@@ -60,7 +60,7 @@ def _lines(talk: Conversation) -> tuple[str, ...]:
     return tuple(reduce(_without, taken, line) for line in said)
 
 
-@cache
+@lru_cache(maxsize=4096)
 def _without(line: str, question: str) -> str:
     """The line without a question or a fact that it quotes, whole or cut."""
     bare = question.strip().rstrip(_ENDS)

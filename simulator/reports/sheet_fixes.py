@@ -5,7 +5,7 @@ from simulator.fixes.wording import cause_name, certainty
 from simulator.reports.sheet_words import text_cell
 from simulator.reports.told import Told
 from simulator.reports.words import plain
-from simulator.reports.worksheet import Row, SheetCell, Worksheet
+from simulator.reports.worksheet import Made, Row, SheetCell, Worksheet
 
 
 def fixes_sheet(told: Told) -> Worksheet:
@@ -34,7 +34,7 @@ def fixes_sheet(told: Told) -> Worksheet:
         name="fixes",
         title=words("sheet", "fixes"),
         columns=columns,
-        rows=tuple(_row(fix, told) for fix in (*found.fixes, *found.customer)),
+        rows=Made((*found.fixes, *found.customer), lambda fix: _row(fix, told)),
         frozen_columns=2,
         help=words("help", "fixes"),
     )

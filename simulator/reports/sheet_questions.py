@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from simulator.reading import Talks
 from simulator.reports.sheet_words import SheetWords, text_cell
 from simulator.reports.told import Told
-from simulator.reports.worksheet import Row, SheetCell, Worksheet
+from simulator.reports.worksheet import Made, Row, SheetCell, Worksheet
 from simulator.types import Case, Facts, Language, Message
 
 # Who speaks, as question files name them.
@@ -20,18 +20,19 @@ def questions_sheet(told: Told, proposed: tuple[Case, ...] = ()) -> Worksheet:
     talks = told.results.conversations
     kept = () if isinstance(talks, Talks) else talks  # a large data set stays in its own file
     asked = {talk.case.id: talk.case for talk in kept}
-    rows = [question_row(case, told.words, approved=True) for case in asked.values()]
-    rows += [question_row(case, told.words, approved=False) for case in proposed if case.id not in asked]
-    return _sheet(rows, told.words)
+    cases = [(case, True) for case in asked.values()]
+    cases += [(case, False) for case in proposed if case.id not in asked]
+    return _sheet(cases, told.words)
 
 
 def proposals_sheet(cases: Sequence[Case], language: Language) -> Worksheet:
     """Questions that wait for approval, without a run."""
     words = SheetWords(language)
-    return _sheet([question_row(case, words, approved=False) for case in cases], words)
+    return _sheet([(case, False) for case in cases], words)
 
 
-def _sheet(rows: Sequence[Row], words: SheetWords) -> Worksheet:
+def _sheet(cases: Sequence[tuple[Case, bool]], words: SheetWords) -> Worksheet:
+    """Each case, and whether it is approved."""
     columns = (
         words.column("key", width=8),
         words.team("question", width=44, wrap=True),
@@ -50,7 +51,7 @@ def _sheet(rows: Sequence[Row], words: SheetWords) -> Worksheet:
         name="questions",
         title=words("sheet", "questions"),
         columns=columns,
-        rows=tuple(rows),
+        rows=Made(cases, lambda each: question_row(each[0], words, approved=each[1])),
         frozen_columns=2,
         help=words("help", "questions"),
     )

@@ -12,9 +12,9 @@ from simulator.errors import InputError, RunFileError
 from simulator.files.beside import beside
 from simulator.reports.pulled import Pulled, PulledRow
 from simulator.reports.worksheet import Worksheet
+from simulator.reports.xlsx_found import Edited, EditedSheet
 from simulator.reports.xlsx_merge import as_found, fingerprint, merged
 from simulator.reports.xlsx_paint import paint
-from simulator.reports.xlsx_read import Edited, EditedSheet, read_edited
 
 NAME = "report.xlsx"
 # Hashes of what the program alone would have written, and of what was written with the team's cells.
@@ -49,7 +49,7 @@ def write(worksheets: Sequence[Worksheet], path: Path) -> Path:
 
 def merge(worksheets: Sequence[Worksheet], edited: Path) -> Path:
     """Writes a new workbook beside an edited one, with what the team wrote there; the old one stays."""
-    whole = _carried(worksheets, edited, read_edited(edited))
+    whole = _carried(worksheets, edited, _read(edited))
     folder = edited.parent
     path = next(path for path in _names(folder, 2) if not path.exists() and not _is_open(path))
     _write(whole, worksheets, path)
@@ -61,7 +61,7 @@ def pull(path: Path) -> Pulled:
 
     Raises CaseFileError in one line for what is no readable workbook.
     """
-    edited = read_edited(path)
+    edited = _read(path)
     notes = list(edited.notes)
     rows = {name: tuple(_pulled(name, sheet, notes)) for name, sheet in edited.sheets.items()}
     return Pulled(rows=rows, notes=tuple(f"{path.name}, {note}." for note in notes))
@@ -85,11 +85,6 @@ def _pulled(name: str, sheet: EditedSheet, notes: list[str]) -> Iterator[PulledR
             notes.append(f"{sheet.tab}, row {row.number}: it has no key; passed over")
 
 
-def newest_edited(folder: Path) -> Path | None:
-    """The newest workbook of a run's folder in which the team wrote something."""
-    return next((each.path for each in _workbooks(folder) if each.theirs), None)
-
-
 @dataclass(frozen=True)
 class _Found:
     """A workbook beside the run file; one that cannot be read counts as touched, `why` says why."""
@@ -111,7 +106,7 @@ def _workbooks(folder: Path) -> list[_Found]:
 def _found(path: Path) -> _Found:
     stamp = _stamp(path)
     try:
-        content = read_edited(path)
+        content = _read(path)
     except InputError as error:
         return _Found(path, stamp, why=f"{error} It is left alone.")
     if not content.sheets:
@@ -121,6 +116,13 @@ def _found(path: Path) -> _Found:
         content.properties.get(name) == now and not content.foreign for name in (_FRESH, _WRITTEN)
     )
     return _Found(path, stamp, content, theirs=not fresh, touched=not written)
+
+
+def _read(path: Path) -> Edited:
+    """A workbook as people left it; most runs have none yet, and need not know how one is read."""
+    from simulator.reports.xlsx_read import read_edited
+
+    return read_edited(path)
 
 
 def _stamp(path: Path) -> int:

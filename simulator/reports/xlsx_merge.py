@@ -9,7 +9,7 @@ from dataclasses import replace
 from simulator.reports.layouts import language_of, layouts
 from simulator.reports.pulled import PulledRow
 from simulator.reports.worksheet import Column, Made, Row, SheetCell, Worksheet
-from simulator.reports.xlsx_read import Edited, EditedRow, EditedSheet, read_value
+from simulator.reports.xlsx_found import Edited, EditedRow, EditedSheet, read_value
 from simulator.reports.xlsx_text import cell_text
 from simulator.types import Language
 

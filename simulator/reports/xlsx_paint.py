@@ -12,6 +12,7 @@ from xlsxwriter.utility import quote_sheetname, xl_col_to_name
 
 from simulator.reports.layouts import language_of
 from simulator.reports.worksheet import FILLS, Chart, Column, Mark, Row, SheetCell, Worksheet
+from simulator.reports.xlsx_page import Page
 from simulator.reports.xlsx_text import cell_text, columns_wide, lines_high, looks_like_a_formula, units
 from simulator.types import Language
 
@@ -29,6 +30,9 @@ _BORDER = {"border": 1, "border_color": "D0D0D0"}
 _SPARE_ROWS = 500
 # Higher than that, a row no longer fits a screen; Excel itself allows 409 points.
 _MOST_LINES = 14
+# What is only looked up is clipped sooner, in points: with whole passages, five rows were a page. And where
+# it stands beyond everything else, it is not printed.
+_LOOKED_UP, _MOST_POINTS = frozenset({"scores", "passages", "earlier", "run"}), 90
 _MOST_NOTE = 3000
 _SHORT = 25
 # Narrow characters that are still read on a page across.
@@ -86,6 +90,7 @@ class _Book:
                 "default_format_properties": {"font_name": self.font, "font_size": SIZE},
             },
         )
+        self._file.worksheet_class = Page
         self._file.set_properties({"title": AUTHOR, "author": AUTHOR})
 
     def add(self, worksheet: Worksheet) -> None:
@@ -125,7 +130,7 @@ class _Book:
     def let_go(self) -> None:
         """Closes what a failure left open."""
         for sheet in self._file.worksheets():
-            for close in (sheet._opt_close, sheet._xml_close):
+            for close in (sheet._opt_close, sheet._xml_close, sheet.let_go):
                 # What it still wants to write is lost, too; the second was perhaps never opened.
                 with suppress(OSError, AttributeError):
                     close()
@@ -177,7 +182,7 @@ class _Book:
         texts = {key: cell_text(cell.text, self.language) for key, cell in cells.items()}
         high = max(
             (
-                lines_high(texts[column.key], max(column.width - 1, 4), _MOST_LINES)
+                lines_high(texts[column.key], max(column.width - 1, 4), self._most(column))
                 for column in worksheet.columns
                 if column.key in texts and _wraps(column, texts[column.key])
             ),
@@ -187,6 +192,10 @@ class _Book:
         for place, column in enumerate(worksheet.columns):
             if (cell := cells.get(column.key)) is not None:
                 self._cell(_Place(sheet, number, place), column, cell, texts[column.key])
+
+    def _most(self, column: Column) -> int:
+        """As many lines of a column as make its row higher."""
+        return int((_MOST_POINTS - 3) // self.line) if column.key in _LOOKED_UP else _MOST_LINES
 
     def _cell(self, at: _Place, column: Column, cell: SheetCell, text: str) -> None:
         sheet, *place = at
@@ -298,9 +307,17 @@ def _view(sheet: Any, worksheet: Worksheet) -> None:
 
 
 def _print(sheet: Any, worksheet: Worksheet) -> None:
-    """Landscape, the header on each page, as few pages across as can still be read."""
-    width = sum(column.width for column in worksheet.columns)
-    across = max(1, round(width / _PAGE))
+    """Landscape, the header on each page, as few pages across as can still be read.
+
+    What people fill in is one page across: a row that is parted is filled in beside the wrong question.
+    """
+    printed = list(worksheet.columns)
+    while len(printed) > 1 and printed[-1].key in _LOOKED_UP:
+        printed.pop()
+    if len(printed) < len(worksheet.columns):
+        sheet.print_area(0, 0, max(len(worksheet.rows), 1), len(printed) - 1)
+    filled_in = any(column.owner == "team" for column in printed)
+    across = 1 if filled_in else max(1, round(sum(column.width for column in printed) / _PAGE))
     sheet.set_landscape()
     sheet.set_paper(_A4)
     sheet.set_margins(left=0.4, right=0.4, top=0.7, bottom=0.6)

@@ -15,42 +15,16 @@ from simulator.files.packages import package
 from simulator.files.workbooks import Line, Worksheet, read_workbook
 from simulator.reports.layouts import Layout, folded, layouts
 from simulator.reports.pulled import PulledRow
+from simulator.reports.xlsx_found import Edited, EditedRow, EditedSheet, read_value
 from simulator.reports.xlsx_paint import LISTS
 
 # Titles and notes of people may stand above the header, in at most this many rows.
 _MOST_TITLE_ROWS = 30
 _NAMED = re.compile(r"rehearsal_([a-z]+)_(\w+)")
 _PLACE = re.compile(r"=?\$?(?:'((?:[^']|'')+)'|([^'!]+))!\$([A-Z]{1,3})\$(\d{1,7})")
-_DAY = re.compile(r"(\d{4})\s*[-/.年]\s*(\d{1,2})\s*[-/.月]\s*(\d{1,2})\s*日?")
 
 # Column keys by name, with the row and the column (from 1) of the header cell.
 Places = Mapping[str, tuple[int, int]]
-
-
-class EditedRow(NamedTuple):
-    """A row as it was found; `others` are its cells in the columns that people added."""
-
-    pulled: PulledRow
-    others: tuple[str, ...] = ()
-
-
-class EditedSheet(NamedTuple):
-    """A worksheet as it was found: all its titles, which columns are known, and which people added."""
-
-    tab: str
-    titles: tuple[str, ...]
-    columns: frozenset[str]
-    others: tuple[str, ...]
-    rows: Sequence[EditedRow]
-
-
-class Edited(NamedTuple):
-    """A workbook as it was found; `notes` say what was skipped, `foreign` is what people added."""
-
-    sheets: Mapping[str, EditedSheet]
-    properties: Mapping[str, str]
-    foreign: tuple[str, ...]
-    notes: tuple[str, ...]
 
 
 def read_edited(path: Path) -> Edited:
@@ -204,12 +178,3 @@ def _rows(known: _Known, lines: Sequence[Line], notes: list[str]) -> Iterator[Ed
         elif key:
             seen[key] = line.number
         yield EditedRow(PulledRow(key=key, cells=cells, number=line.number), beside)
-
-
-def read_value(column: str, text: str, layout: Layout) -> str:
-    """What a cell means: the id of a choice, a day in ISO 8601, or its text."""
-    if column in layout.choices:
-        return layout.choice(column, text)
-    if column in layout.days and (day := _DAY.fullmatch(text.strip())):
-        return f"{int(day[1]):04}-{int(day[2]):02}-{int(day[3]):02}"
-    return text
