@@ -12,7 +12,7 @@ import pytest
 from simulator.reports.html import render, side_by_side
 from simulator.reports.standing import standings
 from simulator.types import Language, Results
-from tests.rehearsed import hostile, rehearsed
+from tests.rehearsed import hostile, large, rehearsed
 from tests.rehearsed_page import everywhere, full
 from tests.test_report_html import XSS, compared, painted, rendered
 from tests.xss import PAYLOADS
@@ -258,13 +258,32 @@ def test_it_is_complete_without_a_script(browser: Any, tmp_path: Path) -> None:
     assert not page.locator(".tools").is_visible()
 
 
-def test_printing_shows_every_conversation(tab: Any, tmp_path: Path) -> None:
-    """Folded ones too, without the controls."""
-    page = show(tab, tmp_path, rehearsed())
+def test_printing_shows_what_is_red(tab: Any, tmp_path: Path) -> None:
+    """Folded or not, each turn once, without the controls and with a word on where the rest is."""
+    page = show(tab, tmp_path, large(40))
     page.emulate_media(media="print")
+    seen = "(selector) => [...document.querySelectorAll(selector)].filter((e) => e.checkVisibility()).length"
 
-    assert all(page.locator(".talk .lines").nth(at).bounding_box()["height"] > 50 for at in range(6))
-    assert not page.locator(".tools").is_visible()
+    assert page.evaluate(seen, ".turn") == page.evaluate(seen, ".turn.red.paper") > 0
+    assert page.evaluate(seen, ".turn, blockquote") == page.locator(".turn.paper, blockquote").count()
+    assert page.evaluate(seen, ".tools, .passage, #technical") == 0
+    assert page.locator(".paper-only").is_visible()
+
+
+def test_a_table_that_is_cut_off_says_so(tab: Any, tmp_path: Path) -> None:
+    """A mark at its edge, gone at the end; the first column stays, and the verdict is in sight."""
+    page = opened(tab, tmp_path, compared())
+    page.set_viewport_size({"width": 390, "height": 800})
+    mark = "() => getComputedStyle(document.querySelector('.scroll:has(.heat)'), '::after').opacity"
+    at_first = page.evaluate(mark)
+    page.evaluate("document.querySelector('.scroll:has(.heat)').scrollLeft = 9999")
+    page.evaluate("new Promise((seen) => requestAnimationFrame(() => requestAnimationFrame(seen)))")
+    at_the_end = page.evaluate(mark)
+    verdict = page.locator(".judged tbody td").first.bounding_box()
+
+    assert (at_first, at_the_end) == ("1", "0")
+    assert page.locator(".heat tbody th").first.bounding_box()["x"] >= 0
+    assert verdict["x"] + verdict["width"] < 390
 
 
 def test_hostile_text_runs_nothing(tab: Any, tmp_path: Path) -> None:

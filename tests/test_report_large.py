@@ -34,7 +34,7 @@ def test_a_page_of_a_few_conversations_shows_them_all() -> None:
     results = large(20)
     page = painted(results, summed(results))
 
-    assert page.count('<details class="talk"') == 20
+    assert page.count('<details class="talk') == 20
     assert ROOMY not in page
 
 
@@ -46,7 +46,7 @@ def test_a_page_that_would_be_too_large_shows_the_gravest(monkeypatch: pytest.Mo
     results = large(300)
     summary = summed(results)
     page = painted(results, summary)
-    shown = page.count('<details class="talk"')
+    shown = page.count('<details class="talk')
 
     assert len(page.encode()) < 700_000
     assert 50 < shown < 200

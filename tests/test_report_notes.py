@@ -27,6 +27,8 @@ def figures(results: Results | None = None) -> Summary:
         (0.896, 0.9, "89.6"),
         (0.9, 0.9, "90"),
         (0.71, 0.9, "71"),
+        (0.696, 0.7, "69.6"),
+        (0.9042, 0.904, "90.4"),
     ],
 )
 def test_points_round_half_up_and_never_look_like_a_target_that_was_missed(
@@ -78,7 +80,7 @@ def test_notes_name_everything_that_is_missing_alarms_first() -> None:
 
 def test_a_target_that_the_interval_does_not_support_is_said() -> None:
     """On the scale to 100, as the rest of the page."""
-    summary = figures()
+    summary = figures().model_copy(update={"interval": (0.51, 0.84)})
     first, *_ = notes(summary, decide(summary, 0.65, 1), Words("en"))
 
     assert (

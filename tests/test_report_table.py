@@ -4,7 +4,7 @@ import json
 
 from simulator.analysis.figures import Summary
 from simulator.analysis.summary import summarise
-from simulator.reports.table import Table, conversations_table, money, personas_table, rules_text, usage_table
+from simulator.reports.table import Table, money, personas_table, rules_text, usage_table
 from simulator.reports.words import Words
 from simulator.types import RedRules, Results
 from tests.golden_files import compare
@@ -35,42 +35,10 @@ def test_tables_look_as_they_are_meant_to() -> None:
         results = rehearsed(language)
         summary = figures(results)
         tables = (
-            conversations_table(results, summary, language),
             personas_table(summary, language),
             usage_table(summary, language),
         )
         compare(f"report_tables_{language}.json", as_text(*tables))
-
-
-def test_every_row_is_as_wide_as_the_heading() -> None:
-    """Short conversations are filled up; three columns per turn."""
-    results = rehearsed()
-    table = conversations_table(results, figures(results), "ja")
-
-    assert {len(row) for row in table.rows} == {len(table.columns)} == {6 + 3 * 3}
-
-
-def test_every_red_turn_has_a_red_cell_that_says_so_in_words() -> None:
-    """As many red checks as red turns; the mark and its reason are text."""
-    results = rehearsed("en")
-    summary = figures(results)
-    table = conversations_table(results, summary, "en")
-    checks = [row[at] for row in table.rows for at in (8, 11, 14)]
-    red = [cell for cell in checks if cell.red]
-
-    assert len(red) == summary.red
-    assert all("▲" in cell.text and cell.note for cell in red)
-    assert not any("▲" in cell.text for cell in checks if not cell.red)
-
-
-def test_scores_are_exact_numbers_from_0_to_1() -> None:
-    """Sinks may format them; nothing is rounded away."""
-    results = rehearsed()
-    summary = figures(results)
-    row = conversations_table(results, summary, "ja").rows[1]
-
-    assert row[3].number == summary.conversation_scores["angry/cancel-03-ja#0"]
-    assert row[3].text == "53"
 
 
 def test_a_run_of_nothing_has_empty_tables() -> None:
@@ -78,8 +46,6 @@ def test_a_run_of_nothing_has_empty_tables() -> None:
     empty = rehearsed().model_copy(update={"conversations": (), "scores": (), "spending": {}})
     summary = figures(empty)
 
-    assert conversations_table(empty, summary, "en").rows == ()
-    assert len(conversations_table(empty, summary, "en").columns) == 6
     assert usage_table(summary, "en").rows == ()
     assert personas_table(summary, "en").rows[0][1].text == "–"
 
@@ -88,7 +54,7 @@ def test_cells_hold_no_control_codes() -> None:
     """Sinks get clean text, whoever wrote it."""
     results = hostile("a\x1b[31m\x00\x07b")
     summary = summarise(results, rules=RedRules(), judges=("turn",), seed=1)
-    tables = (conversations_table(results, summary, "en"), personas_table(summary, "en"))
+    tables = (personas_table(summary, "en"), usage_table(summary, "en"))
 
     shown = as_text(*tables)
 

@@ -279,6 +279,51 @@ def test_a_bot_that_never_answers_is_graded_so(command: Any, tmp_path: Path) -> 
     assert done.json["judges"]["turn"]["failed"] == 0
 
 
+def test_a_bot_that_never_answers_is_no_success(command: Any, tmp_path: Path) -> None:
+    """Also without a target: what kept it from answering is said, how to try it alone, and the code is 3."""
+    (tmp_path / "down.py").write_text("def answer(question):\n    raise OSError('cut')\n", encoding="utf-8")
+    done = command("--adapter", "down.py:answer", "--limit", "1")
+
+    assert done.code == 3
+    assert "The bot never answered: " in done.err
+    assert "cut" in done.err
+    assert "python run.py doctor --adapter down.py:answer" in done.err
+    assert "ボットが一度も回答しませんでした" in done.out
+
+
+def test_results_of_stand_ins_say_so_wherever_they_go(command: Any, tmp_path: Path) -> None:
+    """Report, list of fixes and comparison, as Markdown and on the terminal: no model took part."""
+    notice = "お客様役も採点も、モデルではなく簡易な代役"
+    first = command("--limit", "2", "--to", "markdown").run.run.id
+    command("--limit", "2")
+    fixes, diff = command("fixes", "--markdown", "fixes.md"), command("diff", first, "--markdown", "diff.md")
+
+    for text in (fixes.out, diff.out):
+        assert flat(notice) in flat(text)
+    for file in (*tmp_path.glob("runs/*/report.md"), Path("fixes.md"), Path("diff.md")):
+        assert flat(notice) in flat(file.read_text(encoding="utf-8"))
+
+
+def flat(text: str) -> str:
+    """Without what lines are broken by, and without Markdown's escapes."""
+    return "".join(text.split()).replace("\\", "")
+
+
+def test_a_customer_is_called_as_in_reports(command: Any) -> None:
+    """By the Japanese or English name, too; who is none is told who there is."""
+    assert command("--persona", "怒っているお客様", "--limit", "1").run.conversations[0].persona == "angry"
+    assert command("--persona", "Angry customer", "--limit", "1").run.conversations[0].persona == "angry"
+    assert "angry (怒っているお客様)" in command("--persona", "怒り", "--limit", "1").err
+
+
+def test_next_steps_name_a_run_where_it_is(command: Any) -> None:
+    """A run in another folder than the usual one is named by its path: the commands can be copied."""
+    done = command("--limit", "3", "--runs", "elsewhere")
+
+    assert flat("python run.py fixes elsewhere/") in flat(done.out)
+    assert command("fixes", f"elsewhere/{next(Path('elsewhere').iterdir()).name}").code == 0
+
+
 def test_a_second_ctrl_c_is_one_line_too(command: Any, tmp_path: Path) -> None:
     """A KeyboardInterrupt in the middle of everything still says how to go on, and the run is resumable."""
     (tmp_path / "hard.py").write_text(

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from simulator.commands.options import takes
+from simulator.messages import language_of, told_in
 from simulator.settings import load
 
 if TYPE_CHECKING:
@@ -274,7 +276,8 @@ def progress_on_stderr(rows: int) -> "Iterator[Callable[[Score], None]]":
     from rich.console import Console  # only for eyes
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (BarColumn(bar_width=24), MofNCompleteColumn(), TextColumn("graded"), TimeElapsedColumn())
+    what = TextColumn(told_in(language_of(os.environ), "graded"))
+    columns = (BarColumn(bar_width=24), MofNCompleteColumn(), what, TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=max(1, rows))
         yield lambda _: bar.advance(task)

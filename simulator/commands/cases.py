@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from simulator.commands.options import takes
+from simulator.messages import language_of, told_in
 from simulator.settings import load
 
 if TYPE_CHECKING:
@@ -254,7 +256,7 @@ def _progress() -> Iterator[Callable[[int, int], None]]:
     columns = (
         BarColumn(bar_width=24),
         MofNCompleteColumn(),
-        TextColumn("made and checked"),
+        TextColumn(told_in(language_of(os.environ), "made and checked")),
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from simulator.messages import told_in
 from simulator.outputs.fitting import WORDS, Look, Missed, looks, metric_file, missed_by_identical, reason
 from simulator.outputs.metric_file import DEFAULT, read_outputs
 from simulator.settings import Settings
@@ -79,7 +80,7 @@ def _lines(  # noqa: PLR0917 - all that is told
 ) -> Iterator[str]:
     yield WORDS(language, "title", file=Path(name).name, rows=f"{rows:,}")
     if data.skipped.count:
-        first = str(data.skipped.listed[0])
+        first = told_in(language, str(data.skipped.listed[0]))
         yield WORDS(language, "left_out", n=f"{data.skipped.count:,}", first=first)
     if not found:
         yield WORDS(language, "none")

@@ -130,9 +130,9 @@ class _Shown:
 
         from simulator.reports.console import paint_fixes
 
-        paint_fixes(
-            self.found, self.results.run.id, self.words, Console(stderr=as_json), top=self.top or SHOWN
-        )
+        console, most = Console(stderr=as_json), self.top or SHOWN
+        run, offline = self.results.run.id, self.summary.offline
+        paint_fixes(self.found, run, self.words, console, top=most, offline=offline)
         if as_json:
             sys.stdout.write(json.dumps(self._as_json(path), ensure_ascii=False) + "\n")
 
@@ -167,7 +167,8 @@ class _Shown:
         from simulator.commands.sinks import write_atomically
         from simulator.reports.markdown_fixes import fixes_markdown
 
-        write_atomically(file, fixes_markdown(self.found, self.results.run.id, self.words, self.top))
+        run, offline = self.results.run.id, self.summary.offline
+        write_atomically(file, fixes_markdown(self.found, run, self.words, self.top, offline=offline))
         self._say("markdown_saved", path=str(file))
 
     def _say(self, key: str, **values: str) -> None:

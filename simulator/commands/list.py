@@ -1,6 +1,7 @@
 """`list`: what there is on the shelves."""
 
 import json
+import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 from simulator import find
 from simulator.commands.options import takes
+from simulator.messages import language_of, told_in
 from simulator.prompts import read_toml
 from simulator.settings import load
 from simulator.store import run_ids
@@ -33,12 +35,18 @@ def command(flags: dict[str, Any]) -> int:
         return 0
     widest = max(len(name) for title in shelves if title != "runs" for name in shelves[title])
     for title, shelf in shelves.items():
-        sys.stdout.write(f"{title}\n")
+        sys.stdout.write(f"{_heading(title)}\n")
         for name, about in shelf.items():
             sys.stdout.write(f"  {name:{widest}}  {about}".rstrip() + "\n")
         if not shelf:
             sys.stdout.write("  (none yet)\n")
     return 0
+
+
+def _heading(title: str) -> str:
+    """A shelf's name as the reader calls it; the bare word might be that of a folder."""
+    language = language_of(os.environ)
+    return title if language == "en" else told_in(language, f"shelf of {title}")
 
 
 def _shelf(folder: Path, names: Iterable[str]) -> dict[str, str]:

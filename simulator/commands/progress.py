@@ -1,11 +1,13 @@
 """Progress on stderr while a run goes on; nothing when stderr is not a terminal."""
 
 import contextlib
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 
 from simulator.analysis.red import primary_judge, red_marks
+from simulator.messages import language_of, told_in
 from simulator.stage import Stage
 from simulator.types import Conversation, Exhibit, Score
 
@@ -58,13 +60,14 @@ def progress_on_stderr(plan: Sequence[Conversation], stage: Stage) -> Iterator[T
 
     columns = (BarColumn(bar_width=24), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(str(tally), total=max(1, len(plan)))
+        language = language_of(os.environ)
+        task = bar.add_task(told_in(language, str(tally)), total=max(1, len(plan)))
         shown = [0.0]
 
         def changed() -> None:
             if time.monotonic() - shown[0] > 0.1:
                 shown[0] = time.monotonic()
-                bar.update(task, completed=tally.over, description=str(tally))
+                bar.update(task, completed=tally.over, description=told_in(language, str(tally)))
 
         tally.changed = changed
         yield tally

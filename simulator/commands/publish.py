@@ -42,7 +42,7 @@ def publish(path: Path, settings: Settings, stopped: str | None = None, go_on: s
     `stopped` says why a run broke off, and `go_on` by which options of the program it is finished.
     """
     if stopped is None:
-        return _exit_code(_show(path, settings))
+        return _show(path, settings)
     with contextlib.suppress(
         RehearsalError
     ):  # a full disk, a sheet that is away: that it stopped says it all
@@ -63,8 +63,8 @@ def say_stopped(path: Path, why: str, go_on: str = "--resume {run}") -> None:
     sys.stderr.write(f"error: {because}{stop} Finish it with: python run.py {how}\n")
 
 
-def _show(path: Path, settings: Settings) -> Gate:
-    """Report files, summary and JSON."""
+def _show(path: Path, settings: Settings) -> int:
+    """Report files, summary and JSON; gives the exit code."""
     results = counted(read_run(path))
     summary = figures_of(results, settings)
     gate = gate_of(results, summary, settings)
@@ -76,8 +76,8 @@ def _show(path: Path, settings: Settings) -> Gate:
     mends = improvements_for(results, summary, settings, language)
     from simulator.reports.html import render  # jinja2: only when there is something to paint
 
-    if summary.turns and sum(summary.bot_failures.values()) == summary.turns:
-        sys.stderr.write("The bot answered nothing at all: is it running? Try it with: doctor\n")
+    if _is_silent(summary):
+        say_silent(results)
     page = path.with_name("report.html")
     write_atomically(page, render(results, summary, gate, language, known, mends=mends))
     aside = settings.json_output or is_contest(results)
@@ -88,7 +88,23 @@ def _show(path: Path, settings: Settings) -> Gate:
         _print_contest(results)
     told = Told(results, summary, gate, language, settings.check_format, mends=mends)
     _paint_all(Painting(told, path.parent, settings, shown))
-    return gate
+    return _exit_code(gate) or (INCOMPLETE if _is_silent(summary) else DONE)
+
+
+def _is_silent(summary: Summary) -> bool:
+    """Whether the bot was asked, and gave no answer at all."""
+    return 0 < summary.turns == sum(summary.bot_failures.values())
+
+
+def say_silent(results: Results) -> None:
+    """What kept a bot that never answered from it, and how to try it alone."""
+    from simulator.reports.words import plain
+
+    errors = (turn.answer.error for talk in results.conversations for turn in talk.turns)
+    first = next((" ".join(plain(error.message).split()) for error in errors if error), "empty answers")
+    bot = shlex.quote(str(results.run.settings.get("adapter", "demo")))
+    sys.stderr.write(f"The bot never answered: {first}\n")
+    sys.stderr.write(f"Try it alone, with the same --set: python run.py doctor --adapter {bot}\n")
 
 
 def _print_contest(results: Results) -> None:

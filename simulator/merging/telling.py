@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from simulator.merging.parts import joined_of
+from simulator.messages import told_in
 from simulator.prompts import Texts
 from simulator.types import Language, Results
 
@@ -19,7 +20,7 @@ def merged_note(results: Results, language: Language) -> tuple[str, bool]:
     if gone:
         said.append(TEXT(language, "missing", shards=", ".join(gone)))
     if told.differences:
-        listed = TEXT(language, "stop").join(told.differences)
+        listed = TEXT(language, "stop").join(told_in(language, each) for each in told.differences)
         said.append(TEXT(language, "differences", differences=listed))
     return "".join(said) if language == "ja" else " ".join(said), len(said) > 1
 

@@ -112,8 +112,9 @@ class Telling:
             yield self.say("changed_one", name=each.name, **sides)
 
     def cautions(self) -> list[Said]:
-        """What makes the two hard to compare."""
-        return [Said(self._caution(each), "alarm") for each in self.changes.cautions]
+        """What makes the two hard to compare, or the verdict no verdict about a bot."""
+        found = [Said(self._caution(each), "alarm") for each in self.changes.cautions]
+        return [Said(self.words("standin_why"), "alarm"), *found] if self.changes.after.offline else found
 
     def _caution(self, each: Caution) -> str:
         group = {"rubrics": "judge", "models": "role"}.get(each.kind, "")

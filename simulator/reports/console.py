@@ -5,6 +5,7 @@ rewrite a terminal. Widths are cells, so that Japanese lines up.
 """
 
 import re
+import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -23,14 +24,16 @@ from simulator.load.telling import cautions, facts, headline
 from simulator.reports import answerable, customers
 from simulator.reports.console_fixes import Item, all_items, red_rows, summary_items
 from simulator.reports.fix_words import FIXES
+from simulator.reports.floor import legend
 from simulator.reports.gate_table import conditions_table
-from simulator.reports.notes import corrected_line, counts, notes, points, verdict
+from simulator.reports.notes import corrected_line, counts, goal, notes, points, verdict
 from simulator.reports.section import Section
 from simulator.reports.sections import sections
 from simulator.reports.standing import UNKNOWN, Block, Standings, blocks, heading, with_notes
 from simulator.reports.table import Cell, Table, money, personas_table, spent_by
 from simulator.reports.words import Words, plain, words_of
 from simulator.reports.wrapping import wrap
+from simulator.settings import Settings
 from simulator.types import Language, Results, Run
 
 # As much of a row's name as is worth a line of its own; longer ones are wrapped, between words if possible.
@@ -62,10 +65,14 @@ def paint(  # noqa: PLR0917 - the five things shown, where, and one more to name
     _Painter(console, words, standings).everything(summary, gate, results, str(page), found)
 
 
-def paint_fixes(found: Improvements, run: str, words: Words, console: Console, *, top: int) -> None:
-    """Prints what to mend, at most `top` of it, with examples."""
+def paint_fixes(
+    found: Improvements, run: str, words: Words, console: Console, *, top: int, offline: bool = False
+) -> None:
+    """Prints what to mend, at most `top` of it, with examples; `offline`: stand-ins judged."""
     painter = _Painter(console, words, UNKNOWN)
     painter.title(f"{FIXES(words.language, 'all_title')}  {run}")
+    if offline:
+        painter.items([Item(f"{words('standin')}: {words('standin_why')}", indent=0, loud=True)])
     painter.items(all_items(found, words, top))
 
 
@@ -94,6 +101,7 @@ class _Painter:
             self._grid(conditions)
         if summary.personas or summary.rows:
             self._grid(personas_table(summary, self._words.language))
+            self._key(summary, results)
             self._trust(blocks(self._standings, self._words))
         self._facts([*_facts(summary, self._words), *answerable.facts(results, self._words.language)])
         for section in sections(results, self._words.language):
@@ -102,7 +110,7 @@ class _Painter:
             self._load(load)
         if found.fixes or found.customer:
             self.title(self._words("fix_first"))
-            self.items(summary_items(found, results.run.id, self._words))
+            self.items(summary_items(found, _named(page, results.run.id), self._words))
         elif summary.rows and summary.reddest:
             self.title(self._words("reddest_short"))
             self.items(red_rows(summary, self._words))
@@ -135,6 +143,8 @@ class _Painter:
             if summary.interval:
                 low, high = map(points, summary.interval)
                 yield words("interval", low=low, high=high)
+            elif summary.score is not None:
+                yield words("no_interval")
         yield words("graded_of", n=summary.graded, planned=summary.planned)
 
     def _load(self, load: Load) -> None:
@@ -195,6 +205,15 @@ class _Painter:
         column = max(cell_len(self._fit(name)) for name, _ in rows) + 2
         for name, value in rows:
             self._item(name, value, marker_style=_SOFT, indent=column)
+
+    def _key(self, summary: Summary, results: Results) -> None:
+        """What the marks of the table stand for, and how low a score can be."""
+        limit = summary.rules.overall
+        low = "" if limit is None else self._words("low_key", limit=goal(limit))
+        between = "" if self._words.language == "ja" else " "
+        if told := between.join(filter(None, (low, legend(results, summary, self._words)))):
+            self._line(told, _SOFT)
+            self._console.print()
 
     def _trust(self, told: list[Block]) -> None:
         """How far each judge agrees with people, and what moves it that should not."""
@@ -320,14 +339,22 @@ def _per_turn(summary: Summary, words: Words) -> Iterator[str]:
         yield words("per_turn", **tokens)
 
 
+def _named(page: str, run: str) -> str:
+    """How a command names the run: by its id in the usual folder, by its path elsewhere."""
+    folder = Path(page).parent
+    usual = not page or folder.parent.resolve() == Path(Settings().runs).resolve()
+    return run if usual else shlex.quote(str(folder))
+
+
 def _next(summary: Summary, gate: Gate, words: Words, page: str) -> Iterator[str]:
     """What the reader can do now."""
     if page:
         yield words("next_open", path=page)
+    run = _named(page, summary.run)
     if summary.finished + summary.spared < summary.planned or summary.status != "finished":
-        yield words("next_resume", run=summary.run)
+        yield words("next_resume", run=run)
     elif summary.red:
-        yield words("next_again", run=summary.run)
+        yield words("next_again", run=run)
     if gate.passed is None:
         yield words("next_target")
     if summary.offline:

@@ -4,7 +4,7 @@ Everything that a bot, a model or a customer said is untrusted: it is escaped, i
 stripped, and the page's policy runs no script and no style but the page's own.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Any
 
@@ -24,16 +24,18 @@ from simulator.reports import (
     html_fixes,
     html_load,
     html_page,
+    html_shelf,
     table,
 )
 from simulator.reports.clock import local
+from simulator.reports.floor import lowest
 from simulator.reports.gate_table import conditions_table
 from simulator.reports.html_choice import LARGEST, chosen
 from simulator.reports.html_heat import heat_map
 from simulator.reports.html_pair import Painted, comparison
-from simulator.reports.html_red import red_questions
+from simulator.reports.html_red import RedQuestion, red_questions
 from simulator.reports.html_talks import LONGEST, Talk, TalkPainter, anchors_of, page_words, why
-from simulator.reports.notes import corrected_line, notes, points, verdict
+from simulator.reports.notes import corrected_line, goal, notes, verdict
 from simulator.reports.sections import sections
 from simulator.reports.standing import UNKNOWN, Standings, blocks, heading, with_notes
 from simulator.reports.words import Words, words_of
@@ -47,6 +49,8 @@ OPEN_QUESTIONS = 3
 OPEN_AT_MOST = 6
 # Notes that are no alarms are folded when there are more.
 OPEN_NOTES = 2
+# Red turns that are printed beside those that stand under their question: paper ends somewhere.
+ON_PAPER = 60
 # How often a page that came out too large is painted with fewer conversations.
 ATTEMPTS = 4
 
@@ -101,6 +105,7 @@ def _page(  # noqa: PLR0917 - as `render`
     style, script = html_page.part("report.css"), html_page.part("report.js")
     return html_page.page().render(
         **_figures(results, summary, gate, words),
+        **_red(red_questions(summary), talks),
         **_judged(summary, standings, gate, painter, words),
         **_talks(talks, painter, summary),
         part=_part(results, talks, summary, words),
@@ -138,7 +143,6 @@ def side_by_side(  # noqa: PLR0917 - two runs, the language, and what is known o
 def _figures(results: Results, summary: Summary, gate: Gate, words: Words) -> dict[str, Any]:
     """What the page says of the whole run."""
     language = words.language
-    questions = red_questions(summary)
     return {
         "words": words,
         "say": page_words(words),
@@ -153,11 +157,9 @@ def _figures(results: Results, summary: Summary, gate: Gate, words: Words) -> di
         "corrected": corrected_line(summary, gate.target, words),
         "verdict": verdict(gate, summary.score, words),
         "conditions": conditions_table(gate, words),
+        "lowest": lowest(results, summary),
         "charts": [] if summary.rows else html_course.charts(results, summary, words),
-        "size": (html_course.WIDTH, html_course.HEIGHT, html_course.LEFT),
-        "questions": questions[:SHOWN_QUESTIONS],
-        "questions_open": OPEN_QUESTIONS,
-        "questions_left": questions[SHOWN_QUESTIONS:],
+        "size": (html_course.AXIS, html_course.HEIGHT),
         "usage": table.usage_table(summary, language),
         "load": html_load.block(results, summary, words),
         "played": None if summary.rows else customers.block(summary.simulator, words),
@@ -167,6 +169,20 @@ def _figures(results: Results, summary: Summary, gate: Gate, words: Words) -> di
         "answerable_text": partial(answerable.TEXT, language),
         "statistics": html_details.statistics(results, summary, words),
         "facts": html_details.facts(results, summary, words),
+    }
+
+
+def _red(questions: Sequence[RedQuestion], talks: Sequence[Talk]) -> dict[str, Any]:
+    """The red turns by question; `paper` are those that are printed with their conversation instead."""
+    quoted = {(red.conversation, red.turn) for q in questions[:SHOWN_QUESTIONS] for red in q.whole}
+    red = [(turn.red.conversation, turn.red.turn) for talk in talks for turn in talk.turns if turn.red]
+    paper = set([key for key in red if key not in quoted][:ON_PAPER])
+    return {
+        "questions": questions[:SHOWN_QUESTIONS],
+        "questions_open": OPEN_QUESTIONS,
+        "questions_left": questions[SHOWN_QUESTIONS:],
+        "paper": paper,
+        "printed": {conversation for conversation, _ in paper},
     }
 
 
@@ -187,7 +203,7 @@ def _judged(
 
 def _thresholds(limit: float | None) -> list[str]:
     """The grades below which conversations can be looked for, of 100."""
-    return [points(value) for value in sorted({0.4, 0.6, 0.8, 1.0, *([limit] if limit else [])})]
+    return [goal(value) for value in sorted({0.4, 0.6, 0.8, 1.0, *([limit] if limit else [])})]
 
 
 def _talks(talks: list[Talk], painter: TalkPainter, summary: Summary) -> dict[str, Any]:
@@ -200,7 +216,8 @@ def _talks(talks: list[Talk], painter: TalkPainter, summary: Summary) -> dict[st
             for turn, view in zip(talk.conversation.turns, talk.turns, strict=True)
         },
         "elsewhere": "talks",
-        "passages": painter.shelf,
+        "passages": html_shelf.kept(painter.shelf, talks),
+        "passages_open": html_shelf.SHOWN,
         "numbers": {each.persona: place for place, each in enumerate(summary.personas, 1)},
         "open_red": sum(talk.red > 0 for talk in talks) <= OPEN_AT_MOST,
         "flawed": any(turn.flaws for talk in talks for turn in talk.turns),

@@ -1,33 +1,41 @@
 """Scores and feelings by turn, as pictures: figures become coordinates here, the template paints them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from simulator.analysis.course import Course, course
 from simulator.analysis.figures import Mean, Summary
+from simulator.reports.html_plot import Segment, across, labelled, segments
 from simulator.reports.html_talks import FEELING, PAGE
-from simulator.reports.notes import points
+from simulator.reports.numbers import goal, points
 from simulator.reports.words import Words
 from simulator.types import Language, Results
 
-WIDTH, HEIGHT = 340, 172
-LEFT = 56
-_RIGHT, _TOP, _BOTTOM = 22, 22, 38
+# Of the scale's own column and of the picture, in pixels; the rest of the width is the lines'.
+AXIS, HEIGHT = 62, 208
+_TOP, _BOTTOM = 22, 42
 # A mark of the scale this near to the limit gives way to it, in pixels.
 _NEAR = 12
+# From how far above its dot to how far a figure reaches, in pixels.
+_FIGURE = (26, 7)
 # More lines than this cannot be told apart; the table has everyone.
 LINES = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """One mean of the overall line, with its label and how many grades it rests on."""
+    """One mean of the overall line, with its figure at height `at` and how many grades it rests on.
+
+    `x` is in percent of the width; not every dot is `labelled` where there are many.
+    """
 
     turn: int
     x: float
     y: float
     text: str
+    at: float
     n: int
+    labelled: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +56,8 @@ class Chart:
     told: str
     ticks: list[Tick]
     dots: list[Dot]
-    path: str
-    lines: list[tuple[str, str]]
+    path: list[Segment]
+    lines: list[tuple[str, list[Segment]]]
     rows: list[tuple[str, list[tuple[str, str]]]]
     turns: int
 
@@ -62,6 +70,7 @@ class _Scale:
     high: float
     marks: tuple[float, ...]
     signed: bool
+    limit: float | None = None
 
     def y(self, value: float) -> float:
         """Pixels from the top."""
@@ -71,7 +80,7 @@ class _Scale:
     def text(self, value: float | None) -> str:
         """A figure as people read it."""
         if value is None or not self.signed:
-            return points(value)
+            return points(value, against=self.limit)
         shown = f"{value:+.1f}".replace("-", "−")
         return "0" if shown.strip("+−0.") == "" else shown.removesuffix(".0")
 
@@ -86,16 +95,14 @@ def charts(results: Results, summary: Summary, words: Words) -> list[Chart]:
     found = []
     if score := course(results, summary.primary):
         title = PAGE(language, "course_score")
-        found.append(_chart(score, _SHARE, title, "", words, limit))
+        found.append(_chart(score, replace(_SHARE, limit=limit), title, "", words))
     if felt := course(results, FEELING, raw=True):
         title, note = PAGE(language, "course_feeling"), PAGE(language, "course_feeling_note")
-        found.append(_chart(felt, _FEELINGS, title, note, words, None))
+        found.append(_chart(felt, _FEELINGS, title, note, words))
     return found
 
 
-def _chart(  # noqa: PLR0917 - what is shown, how, and under which title
-    found: Course, scale: _Scale, title: str, note: str, words: Words, limit: float | None
-) -> Chart:
+def _chart(found: Course, scale: _Scale, title: str, note: str, words: Words) -> Chart:
     """A picture of one course."""
     language = words.language
     names = {persona: words.name("persona", persona) for persona in found.personas}
@@ -106,9 +113,9 @@ def _chart(  # noqa: PLR0917 - what is shown, how, and under which title
         title=title,
         note=note,
         told=_told(found, scale, title, language),
-        ticks=_ticks(scale, limit, language),
+        ticks=_ticks(scale, language),
         dots=[
-            Dot(at + 1, _x(at, found.turns), scale.y(mean.mean), scale.text(mean.mean), mean.n)
+            _dot(at, mean.mean, mean.n, found.turns, scale)
             for at, mean in enumerate(found.overall)
             if mean.mean is not None
         ],
@@ -119,13 +126,21 @@ def _chart(  # noqa: PLR0917 - what is shown, how, and under which title
     )
 
 
-def _ticks(scale: _Scale, limit: float | None, language: Language) -> list[Tick]:
+def _dot(at: int, mean: float, n: int, turns: int, scale: _Scale) -> Dot:
+    """A dot whose figure stands above it, or below where it would else stand on the line of the limit."""
+    y = scale.y(mean)
+    strikes = scale.limit is not None and y - _FIGURE[0] < scale.y(scale.limit) < y - _FIGURE[1]
+    figure = round(y + 21 if strikes else y - 11, 1)
+    return Dot(at + 1, across(at, turns), y, scale.text(mean), figure, n, labelled(at, turns))
+
+
+def _ticks(scale: _Scale, language: Language) -> list[Tick]:
     """The marks of a scale and the limit below which a turn is red."""
     ticks = [Tick(scale.y(mark), scale.text(mark)) for mark in scale.marks]
-    if limit is None:
+    if scale.limit is None:
         return ticks
-    text = f"{PAGE(language, 'course_limit')} {points(limit)}"
-    found = Tick(scale.y(limit), text, limit=True)
+    text = f"{PAGE(language, 'course_limit')} {goal(scale.limit)}"
+    found = Tick(scale.y(scale.limit), text, limit=True)
     return [*(tick for tick in ticks if abs(tick.y - found.y) >= _NEAR), found]
 
 
@@ -138,17 +153,6 @@ def _told(found: Course, scale: _Scale, title: str, language: Language) -> str:
     return PAGE(language, "course_told", title=title, told=("、" if language == "ja" else ", ").join(each))
 
 
-def _x(at: int, turns: int) -> float:
-    return round(LEFT + 14 + at * (WIDTH - LEFT - _RIGHT - 14) / max(1, turns - 1), 1)
-
-
-def _path(means: Sequence[Mean], scale: _Scale) -> str:
+def _path(means: Sequence[Mean], scale: _Scale) -> list[Segment]:
     """A line through the means, broken where there is none."""
-    parts, pen = [], "M"
-    for at, mean in enumerate(means):
-        if mean.mean is None:
-            pen = "M"
-            continue
-        parts.append(f"{pen}{_x(at, len(means))} {scale.y(mean.mean)}")
-        pen = "L"
-    return "".join(parts)
+    return segments([None if mean.mean is None else scale.y(mean.mean) for mean in means])

@@ -14,6 +14,9 @@ from simulator.types import Language
 _LEVELS = ("well", "fair", "weak", "doubtful", "few", "not_calibrated")
 # A cell is worth mending first only where these judges are low: they are what turns an answer red.
 _REDDENING = ("groundedness", "claims", "facts")
+# And only where it stands apart from the other customers' mean by as much: the lowest of ten that are
+# alike is lowest by chance. Single customers have no interval of their own that could be asked instead.
+_APART = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +78,13 @@ def heat_map(summary: Summary, known: Standings, judges: Sequence[str], words: W
         return Heat(columns, rows, "", "", "")
     place, judge, mean = first
     told = {"persona": words.name("persona", summary.personas[place].persona), "n": f"{mean.n:,}"}
-    line = PAGE(language, "first_line", judge=words.name("judge", judge), value=points(mean.mean), **told)
+    told["value"] = points(mean.mean, against=summary.rules.overall)
+    line = PAGE(language, "first_line", judge=words.name("judge", judge), **told)
     return Heat(columns, rows, line, str(place + 1), numbers[judge])
 
 
 def _first(summary: Summary) -> tuple[int, str, Mean] | None:
-    """Persona, judge and mean of the cell in which most points are lost, among those below the limit."""
+    """Persona, judge and mean of the cell that loses most points, of those that are low and stand apart."""
     limit = summary.rules.overall
     deciding = [name for name in (summary.primary, *_REDDENING) if name in summary.judges]
     cells = [
@@ -89,7 +93,19 @@ def _first(summary: Summary) -> tuple[int, str, Mean] | None:
         for judge in deciding
     ]
     low = [c for c in cells if limit is not None and c[2].mean is not None and c[2].mean < limit]
-    return max(low, key=lambda cell: _lost(cell[2]), default=None)
+    apart = [cell for cell in low if _apart(cell, cells)]
+    return max(apart, key=lambda cell: _lost(cell[2]), default=None)
+
+
+def _apart(cell: tuple[int, str, Mean], cells: Sequence[tuple[int, str, Mean]]) -> bool:
+    """Whether a mean is well below that of all other customers together; one customer alone is not."""
+    place, judge, mean = cell
+    others = [each for at, name, each in cells if name == judge and at != place and each.n]
+    graded = sum(each.n for each in others)
+    if mean.mean is None or not graded:
+        return False
+    together = sum((each.mean or 0.0) * each.n for each in others) / graded
+    return together - mean.mean >= _APART - 1e-9
 
 
 def _lost(mean: Mean) -> float:

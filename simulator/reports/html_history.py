@@ -7,20 +7,23 @@ from markupsafe import Markup
 from simulator.changes.past import PastRun
 from simulator.reports import html_page
 from simulator.reports.history_words import Told, date
+from simulator.reports.html_plot import Segment, across, segments
 from simulator.reports.notes import points
 
-WIDTH, HEIGHT = 720, 240
+AXIS, HEIGHT = 36, 240
 # What this page has beyond a run's report.
 _STYLE = (
-    ".chart.past { max-width: none; } .reach { stroke: var(--accent); stroke-width: 9; opacity: .25; }"
-    " .judged td:last-child { white-space: normal; }"
+    ".reach { stroke: var(--accent); stroke-width: 9; opacity: .25; }"
+    " .notes + figure { margin-top: 1.25rem; }"
 )
-_LEFT, _RIGHT, _TOP, _BOTTOM = 44, 20, 20, 34
+_TOP, _BOTTOM = 20, 34
+# Of more runs than this, only the first and the last have their figure beside the dot.
+FIGURES = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """One run: where it stands, up to where its interval reaches, and its label."""
+    """One run: where it stands (x in percent), up to where its interval reaches, and its label."""
 
     x: float
     y: float
@@ -34,11 +37,10 @@ class Dot:
 class Picture:
     """The line of the scores, with a text alternative."""
 
-    width: int
+    axis: int
     height: int
-    left: int
     dots: list[Dot]
-    path: str
+    path: list[Segment]
     ticks: list[tuple[float, str]]
     told: str
 
@@ -57,6 +59,7 @@ def page(told: Told) -> str:
         rows=told.rows(),
         style=Markup(style),  # noqa: S704 - ours
         policy=html_page.policy(style, ""),
+        figures=FIGURES,
     )
 
 
@@ -68,11 +71,10 @@ def _picture(told: Told) -> Picture | None:
     dots = [_dot(place, len(runs), run) for place, run in enumerate(runs)]
     points_told = [told.say("chart_point", date=dot.date, score=dot.text) for dot in dots]
     return Picture(
-        width=WIDTH,
+        axis=AXIS,
         height=HEIGHT,
-        left=_LEFT,
         dots=dots,
-        path="M" + "L".join(f"{dot.x} {dot.y}" for dot in dots),
+        path=segments([dot.y for dot in dots]),
         ticks=[(_y(mark), points(mark)) for mark in (0, 0.25, 0.5, 0.75, 1)],
         told=told.say("chart_told", told=told.say("comma").join(points_told)),
     )
@@ -82,7 +84,7 @@ def _dot(place: int, runs: int, run: PastRun) -> Dot:
     score = run.score or 0.0
     low, high = run.interval or (score, score)
     return Dot(
-        x=round(_LEFT + 16 + place * (WIDTH - _LEFT - _RIGHT - 32) / max(1, runs - 1), 1),
+        x=across(place, runs),
         y=_y(score),
         low=_y(low),
         high=_y(high),

@@ -9,15 +9,18 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from simulator.reports.notes import points
+from simulator.reports.numbers import goal, points
 from simulator.reports.words import plain
 
 FOLDER = Path(__file__).parent
 
 
-def shade(value: float | None) -> str:
-    """The class of a mean's colour, from reddest (0) to greenest (5)."""
-    return "none" if value is None else str(min(5, max(0, int(value * 10 + 1e-9) - 4)))
+def shade(value: float | None, against: float | None = None) -> str:
+    """The class of a mean's colour, from reddest (0) to greenest (5); figures that read the same share it."""
+    if value is None:
+        return "none"
+    shown = float(points(value, against=against))
+    return str(min(5, max(0, int(shown // 10) - 4)))
 
 
 def page() -> Template:
@@ -44,7 +47,7 @@ def template(name: str) -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    env.filters |= {"points": points, "shade": shade}
+    env.filters |= {"points": points, "goal": goal, "shade": shade}
     return env.get_template(name)
 
 

@@ -60,7 +60,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """A table as the page shows it; `tones` mark rows as better or worse."""
+    """A table as the page shows it; `tones` mark rows as better or worse, in their second cell."""
 
     columns: list[str]
     rows: list[list[str]]
@@ -130,10 +130,10 @@ def compared(before: Painted, after: Painted) -> Changes:
 
 
 def _judges(telling: Telling) -> Figures:
+    """The table of judges; on a telephone only its first columns are in sight: the verdict is among them."""
     tones = {"worse": "alarm", "better": "good"}
-    return Figures(
-        telling.columns(), telling.rows(), [tones.get(row.verdict, "") for row in telling.changes.judges]
-    )
+    columns, *rows = ([name, last, *rest] for name, *rest, last in (telling.columns(), *telling.rows()))
+    return Figures(columns, rows, [tones.get(row.verdict, "") for row in telling.changes.judges])
 
 
 def _parts(telling: Telling) -> list[Figures]:

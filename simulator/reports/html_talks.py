@@ -8,6 +8,7 @@ from pydantic import JsonValue
 
 from simulator.analysis.figures import RedTurn, Summary
 from simulator.analysis.red import RANK, worst
+from simulator.messages import told_in
 from simulator.overview import picked, scores_of
 from simulator.prompts import Texts
 from simulator.reports import table
@@ -267,7 +268,8 @@ def why(red: RedTurn, turn: Turn, words: Words) -> str:
     if red.failure is None:
         return plain(red.reason)
     kind = words.name("failure", red.failure)
-    return f"{kind}: {plain(turn.answer.error.message)}" if turn.answer.error else kind
+    error = turn.answer.error
+    return f"{kind}: {plain(told_in(words.language, error.message))}" if error else kind
 
 
 def gravity(red: RedTurn) -> tuple[int, int]:

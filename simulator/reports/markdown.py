@@ -7,7 +7,7 @@ from simulator.reports import table
 from simulator.reports.fix_words import where_text
 from simulator.reports.gate_table import conditions_table
 from simulator.reports.markdown_fixes import fixes_section
-from simulator.reports.markdown_text import escaped
+from simulator.reports.markdown_text import escaped, stand_in
 from simulator.reports.notes import notes, points, verdict
 from simulator.reports.section import Section
 from simulator.reports.sections import sections
@@ -23,9 +23,11 @@ SHOWN = 10
 def markdown(told: Told) -> str:
     """Score and verdict, means with what they rest on, what is missing, and the gravest red turns."""
     words, summary = told.names, told.summary
-    head = f"## {words('title')}: {points(summary.score)} {words('of_hundred')}"
+    head = f"## {words('title')}: {points(summary.score, against=told.gate.target)} {words('of_hundred')}"
     state = f"**{escaped(verdict(told.gate, summary.score, words))}** · {words('red')} {summary.red}"
     parts = [head, f"{state} {words('of_turns', turns=summary.turns)}"]
+    if summary.offline:
+        parts.insert(1, stand_in(words))
     if conditions := conditions_table(told.gate, words):
         parts.append(_table(conditions))
     parts += [_table(table.personas_table(summary, told.language))]

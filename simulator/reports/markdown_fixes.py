@@ -14,7 +14,7 @@ from simulator.reports.fix_words import (
     told,
     where_text,
 )
-from simulator.reports.markdown_text import escaped
+from simulator.reports.markdown_text import escaped, stand_in
 from simulator.reports.words import Words
 
 SHOWN = 3
@@ -31,10 +31,13 @@ def fixes_section(found: Improvements, words: Words) -> str:
     return "\n".join(lines)
 
 
-def fixes_markdown(found: Improvements, run: str, words: Words, top: int | None = None) -> str:
-    """All fixes with their examples, and what the simulated customer spoilt."""
+def fixes_markdown(
+    found: Improvements, run: str, words: Words, top: int | None = None, *, offline: bool = False
+) -> str:
+    """All fixes with their examples, and what the simulated customer spoilt; `offline`: stand-ins judged."""
     language = words.language
     parts = [f"## {escaped(FIXES(language, 'all_title'))}", f"`{run}`"]
+    parts += [stand_in(words)] if offline else []
     parts += [escaped(lead_text(found))] if lead_text(found) else []
     shown = found.fixes[:top]
     parts += [_whole(fix, words) for fix in shown]

@@ -132,7 +132,8 @@ def _conversations(summary: Summary, words: Words) -> list[Note]:
         found.append(Note(text=words("note.missing", n=summary.missing), alarm=True))
     if summary.bot_failures:
         n, kinds = sum(summary.bot_failures.values()), counts(summary.bot_failures, "failure", words)
-        found.append(Note(text=words("note.bot", n=n, turns=summary.turns, kinds=kinds), alarm=True))
+        key = "note.silent" if n == summary.turns else "note.bot"
+        found.append(Note(text=words(key, n=n, turns=summary.turns, kinds=kinds), alarm=True))
     return found
 
 

@@ -4,12 +4,13 @@ import math
 
 
 def points(value: float | None, *, against: float | None = None) -> str:
-    """A value 0..1 on the scale to 100, with decimals only where it must not look like `against`."""
+    """A value 0..1 on the scale to 100; decimals only where it would else be beyond `against`."""
     if value is None:
         return "–"
+    below = against is not None and value < against - 1e-9
     for places in range(4):
         text = f"{math.floor(value * 100 * 10**places + 0.5 + 1e-9) / 10**places:.{places}f}"
-        if against is None or value >= against - 1e-9 or float(text) < against * 100 - 1e-7:
+        if against is None or (float(text) < against * 100 - 1e-7) == below:
             break
     return text
 

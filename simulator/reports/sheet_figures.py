@@ -51,6 +51,9 @@ def summary_sheet(told: Told) -> Worksheet:
 def _summary_rows(told: Told) -> Iterator[Row]:
     summary, words = told.summary, told.words
     yield _decision(told)
+    if summary.offline:
+        nothing = SheetCell(text="–", mark="warn")
+        yield _row("standin", told.names("standin"), nothing, told.names("standin_why"))
     yield from _conditions(told)
     yield _row("score", words("item", "score"), _number(summary.score, told), _score_rests_on(told))
     of_turns = words("text", "of_turns", n=summary.red, turns=summary.turns)
@@ -240,7 +243,9 @@ def _number(value: float | None, told: Told) -> SheetCell:
         return SheetCell(text="–", mark="failed")
     limit = told.summary.rules.overall
     return SheetCell(
-        text=points(value), number=round(100 * value, 1), mark="red" if limit and value < limit else ""
+        text=points(value, against=limit),
+        number=round(100 * value, 1),
+        mark="red" if limit and value < limit else "",
     )
 
 

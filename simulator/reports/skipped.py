@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from simulator.datasets.skipped import Skipped
+from simulator.messages import told_in
 from simulator.prompts import Texts
 from simulator.reports.section import Section
 from simulator.reports.table import Cell, Table, count
@@ -21,7 +22,7 @@ def section(results: Results, language: Language) -> Section | None:
     skipped = Skipped.of(results.notes)
     if not skipped.count:
         return None
-    first = plain(str(skipped.listed[0]))
+    first = plain(told_in(language, str(skipped.listed[0])))
     told = {"rows": f"{skipped.rows:,}", "count": f"{skipped.count:,}", "first": first}
     left = skipped.count - len(skipped.listed)
     more = (TEXT(language, "more", n=f"{left:,}"),) if left > 0 else ()
@@ -41,12 +42,13 @@ def _table(skipped: Skipped, language: Language) -> Table:
     for row in skipped.listed:
         found.setdefault(row.why, []).append(row.place)
     rows = tuple(
-        (Cell(text=plain(why)), count(len(places)), Cell(text=_places(places)))
+        (Cell(text=plain(told_in(language, why))), count(len(places)), Cell(text=_places(places, language)))
         for why, places in list(found.items())[:SHOWN]
     )
     columns = tuple(TEXT(language, key) for key in ("why", "rows", "where"))
     return Table(name="rows_skipped", title="", columns=columns, rows=rows)
 
 
-def _places(places: list[str]) -> str:
-    return ", ".join(places[:PLACES]) + (" …" if len(places) > PLACES else "")
+def _places(places: list[str], language: Language) -> str:
+    told = [told_in(language, place) for place in places[:PLACES]]
+    return TEXT(language, "comma").join(told) + (" …" if len(places) > PLACES else "")

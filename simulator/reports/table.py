@@ -6,7 +6,7 @@ from simulator.analysis.figures import Mean, PersonaSummary, RedTurn, Summary
 from simulator.analysis.red import KINDS
 from simulator.reports.notes import points
 from simulator.reports.words import Words, plain, words_of
-from simulator.types import Case, Conversation, Language, RedRules, Results, Score, Spending, Turn, Value
+from simulator.types import Case, Conversation, Language, RedRules, Score, Spending, Turn, Value
 
 
 class Cell(Value):
@@ -35,23 +35,6 @@ class Table(Value):
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     counts: int = 1
-
-
-def conversations_table(results: Results, summary: Summary, language: Language) -> Table:
-    """One row per conversation: how it went, then what was said and graded, turn by turn."""
-    words = words_of(summary, language)
-    longest = max((len(c.turns) for c in results.conversations), default=0)
-    who = () if summary.rows else ("persona",)
-    head = ("conversation", *who, "case", "score", "red", *(() if summary.rows else ("ended_how",)))
-    spoken = [words(key, n=n) for n in range(1, longest + 1) for key in ("user_n", "assistant_n", "check_n")]
-    verdicts = {(s.conversation, s.turn): s for s in results.scores if s.judge == summary.primary}
-    red = {(r.conversation, r.turn): r for r in summary.reddest}
-    rows = tuple(
-        (*_outline(c, summary, red, words), *_dialogue(c, longest, verdicts, red, words))
-        for c in results.conversations
-    )
-    columns = (*(words(key) for key in head), *spoken)
-    return Table(name="conversations", title=words("conversations"), columns=columns, rows=rows)
 
 
 def personas_table(summary: Summary, language: Language) -> Table:
@@ -142,55 +125,9 @@ def rules_text(rules: RedRules, words: Words) -> str:
     return words("comma").join(f"{name} {limit}" for name, limit in parts)
 
 
-def _outline(
-    c: Conversation, summary: Summary, red: dict[tuple[str, int], RedTurn], words: Words
-) -> tuple[Cell, ...]:
-    """The first columns of a conversation's row."""
-    mean = summary.conversation_scores.get(c.id)
-    marked = sum((c.id, turn.index) in red for turn in c.turns)
-    who = () if summary.rows else (Cell(text=words.name("persona", c.persona)),)
-    end = () if summary.rows else (Cell(text=ending(c, words), note=plain(c.reason)),)
-    return (
-        Cell(text=plain(c.id)),
-        *who,
-        Cell(text=plain(c.case.id), note=plain(c.case.goal or "")),
-        Cell(text=points(mean), number=mean),
-        count(marked),
-        *end,
-    )
-
-
 def ending(c: Conversation, words: Words) -> str:
     """How a conversation ended, or that it is still going on."""
     return words.name("ended", c.ended.value) if c.ended else words("in_progress")
-
-
-def _dialogue(
-    c: Conversation,
-    longest: int,
-    verdicts: dict[tuple[str, int], Score],
-    red: dict[tuple[str, int], RedTurn],
-    words: Words,
-) -> list[Cell]:
-    """User, assistant and check of every turn; shorter conversations are filled with empty cells."""
-    cells: list[Cell] = []
-    for turn in c.turns:
-        key = (c.id, turn.index)
-        cells += _turn_cells(turn, verdicts.get(key), red.get(key), words)
-    return cells + [Cell(text="")] * (3 * longest - len(cells))
-
-
-def _turn_cells(turn: Turn, verdict: Score | None, red: RedTurn | None, words: Words) -> list[Cell]:
-    """The three cells of one turn; answer and check are red together."""
-    shown = grade_text(verdict, words) if verdict else ""
-    if red:
-        shown = f"{shown} {mark_text(red, words)}".strip()
-    reason = (red.reason if red else "") or (verdict.reason if verdict else "")
-    return [
-        Cell(text=plain(turn.user)),
-        Cell(text=answer_text(turn, red.failure if red else None, words), red=bool(red)),
-        Cell(text=shown, number=verdict.value if verdict else None, red=bool(red), note=plain(reason)),
-    ]
 
 
 def _persona_row(row: PersonaSummary, rules: RedRules, words: Words) -> tuple[Cell, ...]:
@@ -219,9 +156,18 @@ def _everyone(summary: Summary, words: Words) -> tuple[Cell, ...]:
 
 def _answered(summary: Summary, words: Words) -> tuple[Cell, ...]:
     """The row of all personas, over the turns that got an answer."""
-    means = [summary.answered_score, *(judge.answered_mean for judge in summary.judges.values())]
-    score, *judges = [Cell(text=points(mean), number=mean) for mean in means]
-    return (Cell(text=words("answered_mean")), score, Cell(text=""), *judges)
+    score = _mean_cell(_answered_mean(summary.answered_score), summary.rules)
+    judges = [
+        _judge_cell(name, _answered_mean(judge.answered_mean), summary.rules)
+        for name, judge in summary.judges.items()
+    ]
+    cells = [cell.model_copy(update={"note": ""}) for cell in (score, *judges)]
+    return (Cell(text=words("answered_mean")), cells[0], Cell(text=""), *cells[1:])
+
+
+def _answered_mean(mean: float | None) -> Mean:
+    """A mean whose coverage the row does not tell."""
+    return Mean(mean=mean, n=0, planned=0)
 
 
 def _judge_cell(name: str, mean: Mean, rules: RedRules) -> Cell:
@@ -232,4 +178,5 @@ def _judge_cell(name: str, mean: Mean, rules: RedRules) -> Cell:
 def _mean_cell(mean: Mean, rules: RedRules) -> Cell:
     """A mean with its coverage as the note; red below the limit for Overall."""
     low = mean.mean is not None and rules.overall is not None and mean.mean < rules.overall
-    return Cell(text=points(mean.mean), number=mean.mean, red=low, note=f"{mean.n}/{mean.planned}")
+    text = points(mean.mean, against=rules.overall)
+    return Cell(text=text, number=mean.mean, red=low, note=f"{mean.n}/{mean.planned}")

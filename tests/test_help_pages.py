@@ -1,0 +1,35 @@
+"""What the guides say to look for when something goes wrong, against what is printed in either language."""
+
+import re
+from pathlib import Path
+
+from simulator.messages import templates
+
+ROWS = re.compile(r"^\| (`.*?`) \|", re.MULTILINE)
+
+
+def fragments(path: Path, heading: str) -> list[str]:
+    """The messages quoted in the first column of that section."""
+    _, _, section = path.read_text(encoding="utf-8").partition(heading)
+    return [quoted for row in ROWS.findall(section) for quoted in re.findall("`(.+?)`", row)]
+
+
+def quotes(fragment: str, message: str) -> bool:
+    """Whether it is a part of the message; `…` stands for a value."""
+    parts = [re.escape(part.strip()) for part in fragment.split("…")]
+    return bool(re.search(r" ?\{\d\} ?".join(parts), message))
+
+
+def test_both_pages_quote_the_same_messages_as_they_are_printed(root: Path) -> None:
+    """Row by row: a message, in English and in Japanese."""
+    english, japanese = (fragments(root / "docs" / f"review{end}.md", "## 10. ") for end in ("", ".ja"))
+    pairs = list(zip(english, japanese, strict=True))
+    known = [
+        (said, told)
+        for said, told in pairs
+        for each in templates()
+        if quotes(said.partition("; ")[0], each.english) and quotes(told, each.japanese)
+    ]
+
+    assert len(pairs) > 25
+    assert [pair for pair in pairs if pair not in known] == []
