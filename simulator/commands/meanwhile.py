@@ -1,6 +1,8 @@
 """What a run needs only at its end is read, and looked at, while it waits for answers."""
 
+import asyncio
 import threading
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -8,10 +10,12 @@ from importlib import import_module
 from simulator.experiment import Progress
 from simulator.types import Conversation, Exhibit, Score
 
-# Seconds: by then the first questions are on their way.
-FIRST_ANSWERS = 0.12
+# Seconds: by then the first calls are under way, which there is enough to do for.
+FIRST_ANSWERS = 1.0
 # Conversations: of so many the texts' agreement with references is remembered until the reports.
 LOOKED_AT = 150
+# Seconds between two of them.
+PAUSE = 0.02
 
 
 class LookingAhead:
@@ -20,6 +24,7 @@ class LookingAhead:
     def __init__(self, told: Progress) -> None:
         """Everything is passed on to whoever is told."""
         self._told, self._left = told, LOOKED_AT
+        self._over: deque[Conversation] = deque()
 
     def turn(self, conversation: Conversation) -> None:
         """A new turn is there."""
@@ -30,13 +35,24 @@ class LookingAhead:
         self._told.graded(exhibit, scores)
 
     def ended(self, conversation: Conversation) -> None:
-        """A conversation is over: what was answered in it is found now, while others are waited for."""
+        """A conversation is over: what was answered in it is found soon, while others are waited for."""
         self._told.ended(conversation)
         if self._left:
-            from simulator.customers.leaving import ScoresByTurn, answered_by
-
             self._left -= 1
-            answered_by(conversation, ScoresByTurn())
+            self._over.append(conversation)
+            if len(self._over) == 1:
+                self._look_later()
+
+    def _look_later(self) -> None:
+        asyncio.get_running_loop().call_later(PAUSE, self._look)
+
+    def _look(self) -> None:
+        """At one of them; all at once would keep the next calls waiting."""
+        from simulator.customers.leaving import ScoresByTurn, answered_by
+
+        answered_by(self._over.popleft(), ScoresByTurn())
+        if self._over:
+            self._look_later()
 
 
 @contextmanager
