@@ -67,7 +67,7 @@ def interval_of_mean(
     else:
         means, level = _weighed(groups, ends, random, draws), LEVEL
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
-    mean = float(groups[:, 0].sum() / groups[:, 1].sum())
+    mean = float(groups[:, 0].sum()) / float(groups[:, 1].sum())
     return min(float(low), mean), max(float(high), mean)
 
 
@@ -83,8 +83,8 @@ def _weighed(
     """Means under exponential weights (Rubin, 1981): every draw with one more cluster at either end."""
     import numpy as np
 
-    low, high = min(ends[0], float((groups[:, 0] / groups[:, 1]).min())), ends[1]
-    largest, blocks = float(groups[:, 1].max()), []
+    low, high = min(ends[0], float(np.min(groups[:, 0] / groups[:, 1]))), ends[1]
+    largest, blocks = float(np.max(groups[:, 1])), []
     for rows in _blocks(len(groups) + 1, draws):
         weights = random.standard_exponential((rows, len(groups) + 1))
         sums, more = weights[:, :-1] @ groups, largest * weights[:, -1]
