@@ -23,6 +23,8 @@ T = TypeVar("T")
 ATTEMPTS = 6
 # Seconds that an idle connection is kept: many servers hang up after five.
 IDLE = 4.0
+# Seconds that the bot is given to be asked before the client is imported beside it.
+HEAD_START = 0.1
 FORMATS = ("schema", "json", "text")
 
 
@@ -55,8 +57,13 @@ class Connections:
     def prepare(self) -> "asyncio.Task[Any]":
         """Starts to import the client on a thread: it takes a while, and the bot can be asked meanwhile."""
         if self._importing is None:
-            self._importing = asyncio.create_task(asyncio.to_thread(importlib.import_module, "openai"))
+            self._importing = asyncio.create_task(self._import())
         return self._importing
+
+    async def _import(self) -> None:
+        """The thread would slow down those who ask the bot just now; while its answers come it is welcome."""
+        await asyncio.sleep(HEAD_START)
+        await asyncio.to_thread(importlib.import_module, "openai")
 
     def client(self, endpoint: Endpoint) -> "AsyncOpenAI":
         """The one client of this address and key; making one costs 18 ms of CPU."""
