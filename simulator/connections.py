@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib
+import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -25,6 +26,7 @@ ATTEMPTS = 6
 IDLE = 4.0
 # Seconds that the bot is given to be asked before the client is imported beside it.
 HEAD_START = 0.1
+CLIENT = "openai"
 FORMATS = ("schema", "json", "text")
 
 
@@ -62,8 +64,9 @@ class Connections:
 
     async def _import(self) -> None:
         """The thread would slow down those who ask the bot just now; while its answers come it is welcome."""
-        await asyncio.sleep(HEAD_START)
-        await asyncio.to_thread(importlib.import_module, "openai")
+        if CLIENT not in sys.modules:
+            await asyncio.sleep(HEAD_START)
+            await asyncio.to_thread(importlib.import_module, CLIENT)
 
     def client(self, endpoint: Endpoint) -> "AsyncOpenAI":
         """The one client of this address and key; making one costs 18 ms of CPU."""
