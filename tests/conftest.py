@@ -3,6 +3,7 @@
 import gc
 import os
 import shutil
+import sys
 import time
 from collections.abc import Iterator
 from itertools import count
@@ -83,3 +84,14 @@ def clean_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def root() -> Path:
     """The checkout."""
     return find.ROOT
+
+
+@pytest.fixture
+def apart(tmp_path: Path) -> Iterator[None]:
+    """What a test brings into the process goes again."""
+    before, path = set(sys.modules), list(sys.path)
+    yield
+    for name in set(sys.modules) - before:
+        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+    sys.path[:] = path

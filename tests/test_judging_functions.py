@@ -1,9 +1,8 @@
 """Judges that are functions: none holds up a dialogue, none ends a run, and each may answer shortly."""
 
 import asyncio
-import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,8 @@ from simulator.judging import FunctionJudging, StandInJudging, scale_of
 from simulator.types import Exhibit, Query, Score
 from tests.playing import a_stage, an_exhibit, frame, rubric
 
+pytestmark = pytest.mark.usefixtures("apart")
+
 STRICT = '''
 from words import BAD
 
@@ -25,17 +26,6 @@ def strict(exhibit):
     """Yes, unless a bad word is said."""
     return BAD not in exhibit.turn.answer.text
 '''
-
-
-@pytest.fixture(autouse=True)
-def apart(tmp_path: Path) -> Iterator[None]:
-    """What a test brings into the process goes again."""
-    before, path = set(sys.modules), list(sys.path)
-    yield
-    for name in set(sys.modules) - before:
-        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
-            del sys.modules[name]
-    sys.path[:] = path
 
 
 def judged_by(function: Callable[..., Any]) -> FunctionJudging:

@@ -2,26 +2,16 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from simulator.user_code import files_beside, module_of_file, package_at
 
+pytestmark = pytest.mark.usefixtures("apart")
+
 BOT = "async def answer(question):\n    return '月額4,180円です。'\n"
 BROKEN = "raise RuntimeError('this is not the shelf')\n"
-
-
-@pytest.fixture(autouse=True)
-def apart(tmp_path: Path) -> Iterator[None]:
-    """What a test brings into the process goes again."""
-    before, path = set(sys.modules), list(sys.path)
-    yield
-    for name in set(sys.modules) - before:
-        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
-            del sys.modules[name]
-    sys.path[:] = path
 
 
 def written(path: Path, text: str) -> Path:

@@ -7,7 +7,7 @@ the words of a bot, a file or another program, stays as it is.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,13 +22,12 @@ DEEPEST = 6
 LONGEST = 4000
 
 _PLACE = re.compile(r"\{(\d)\}")
-_PLACE_ANY = re.compile(r"\{\d\}")
 _SENTENCES = re.compile(r"(?<=[.?!]) +(?=\S)")
 _ERROR, _ERROR_JA = "error: ", "エラー："
 
 
 class Template(NamedTuple):
-    """An English message and its Japanese; `literals` is what must stand in a text for it to fit."""
+    """An English message and its Japanese; `literals` stand before, between and behind the values."""
 
     english: str
     japanese: str
@@ -38,6 +37,23 @@ class Template(NamedTuple):
     def weight(self) -> int:
         """How much of it is fixed."""
         return sum(map(len, self.literals))
+
+    def values(self, text: str) -> list[str] | None:
+        """What stands in its places, each as short as can be; None where it does not fit all of the text."""
+        first, *others = self.literals
+        if not others:
+            return [] if text == first else None
+        *between, last = others
+        at, end = len(first), len(text) - len(last)
+        if not text.startswith(first) or not text.endswith(last):
+            return None
+        found: list[str] = []
+        for literal in between:
+            if (place := text.find(literal, at, max(at, end))) < 0:
+                return None
+            found.append(text[at:place])
+            at = place + len(literal)
+        return [*found, text[at:end]] if at <= end else None
 
 
 def language_of(environment: Mapping[str, str]) -> Language:
@@ -60,15 +76,11 @@ def _said(text: str, depth: int) -> str:
 
 def _whole(text: str, depth: int) -> str | None:
     """By the most specific template that fits all of it; None where none does."""
-    for template in sorted(_fitting(text), key=lambda each: -each.weight):
-        if found := _pattern(template.english).fullmatch(text):
-            values = [_said(value, depth + 1) if depth < DEEPEST else value for value in found.groups()]
-            return _filled(template, values)
-    return None
-
-
-def _fitting(text: str) -> Iterator[Template]:
-    return (each for each in templates() if all(literal in text for literal in each.literals))
+    fitting = ((each, values) for each in templates() if (values := each.values(text)) is not None)
+    if (best := max(fitting, key=lambda found: found[0].weight, default=None)) is None:
+        return None
+    template, values = best
+    return _filled(template, [_said(value, depth + 1) for value in values] if depth < DEEPEST else values)
 
 
 def _filled(template: Template, values: list[str]) -> str:
@@ -106,13 +118,7 @@ def templates() -> tuple[Template, ...]:
     found: dict[str, str] = {}
     for file in sorted(FOLDER.glob("*.toml")):
         found |= read_toml(file)
-    return tuple(Template(en, ja, tuple(filter(None, _PLACE_ANY.split(en)))) for en, ja in found.items())
-
-
-@cache
-def _pattern(english: str) -> re.Pattern[str]:
-    parts = _PLACE_ANY.split(english)
-    return re.compile("(.*?)".join(map(re.escape, parts)), re.DOTALL)
+    return tuple(Template(en, ja, tuple(_PLACE.split(en)[::2])) for en, ja in found.items())
 
 
 class Translating:
