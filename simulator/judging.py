@@ -23,6 +23,8 @@ from simulator.votes import settled
 
 # What of a malformed reply is kept beside the failed score.
 KEPT_REPLY = 2000
+# What of a reference and of passages that contradict each other is quoted in the reason.
+LONGEST_SIDE = 200
 # What a function judge may ask for by parameter, and the need it stands for.
 _NEED = {"references": "reference", "passages": "passages"}
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -144,6 +146,11 @@ class ModelJudging:
         """A filled-in form as a score: its last text before the verdict is the reason."""
         verdict = rubric.kind.kept(getattr(filled, rubric.value), exhibit)
         detail = encodable(kinds.told(filled.model_copy(update={rubric.value: verdict})))
+        if conflicts := _conflicts(rubric, detail, exhibit):
+            told = {side: " ".join(text.split())[:LONGEST_SIDE] for side, text in conflicts[0].items()}
+            reason = self.frame.text(exhibit.case.language, "disagree", **told)
+            skipped = _bare(self._name(rubric), exhibit, "skipped", reason)
+            return skipped.model_copy(update={"detail": {"conflicts": conflicts}, "rubric": self.rubric_hash})
         texts = [key for key, kind in rubric.fields.items() if kind == "text"]
         raw = rubric.kind.raw(verdict, exhibit)
         score = Score(
@@ -312,6 +319,13 @@ def _ruled(
     if missing in ("passages", "retrieval"):
         return _bare(judge, exhibit, "skipped", frame.text(language, "no_passages"))
     return None
+
+
+def _conflicts(rubric: Rubric, detail: Mapping[str, Any], exhibit: Exhibit) -> list[dict[str, str]]:
+    """Where reference and passages contradict each other, both of which the judge must have seen."""
+    if not exhibit.turn.answer.passages or not (exhibit.references or exhibit.case_references):
+        return []
+    return [each for key, kind in rubric.fields.items() if kind == "conflicts" for each in detail[key]]
 
 
 def _unseen(score: Score, left_out: int, exhibit: Exhibit, frame: Frame) -> Score:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, JsonValue, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, WithJsonSchema
 
 from simulator.replies import Reply
 from simulator.types import Exhibit, Severity
@@ -20,6 +20,7 @@ _GRADE = re.compile(
 )
 _YES = frozenset(("1", "1.0", "true", "yes", "correct", "right", "はい", "正", "正解", "正しい", "○", "〇"))
 _NO = frozenset(("0", "0.0", "false", "no", "incorrect", "wrong", "いいえ", "誤", "不正解", "誤り", "×", "✕"))
+_NONE = frozenset(("", "-", "none", "(none)", "n/a", "nothing", "なし", "(なし)", "なし。", "特になし"))
 _VERDICTS = {
     "supported": "supported", "support": "supported", "entailed": "supported",
     "contradicted": "contradicted", "contradiction": "contradicted", "refuted": "contradicted",
@@ -92,6 +93,17 @@ def _listed(value: Any) -> Any:
     return [value] if isinstance(value, dict) else value
 
 
+def _listed_or_none(value: Any) -> Any:
+    """As `_listed`; null, an empty text and "none" are an empty list."""
+    return [] if value is None or (isinstance(value, str) and _plain(value) in _NONE) else _listed(value)
+
+
+def _opposed(conflicts: "list[Conflict]") -> "list[Conflict]":
+    """Those of which both sides say something, and not the same."""
+    sides = ((each, _plain(each.reference), _plain(each.passages)) for each in conflicts)
+    return [each for each, one, other in sides if one != other and not {one, other} & _NONE]
+
+
 Grade = Annotated[
     int,
     BeforeValidator(_grade),
@@ -144,12 +156,20 @@ class Statement(Reply):
     found: Binary
 
 
+class Conflict(Reply):
+    """A point on which reference and passages contradict each other, in the words of both."""
+
+    reference: str
+    passages: str
+
+
 @dataclass(frozen=True)
 class Kind:
     """A kind of field: `type` is what a reply must hold, `shape` how the form shows it to the model.
 
     A kind with a `scale` can be the verdict: `raw` weighs what was filled in, on that scale. `kept` is what
-    of it stands in the score: ids of passages that were never shown do not.
+    of it stands in the score: ids of passages that were never shown do not. `left_out` is what a reply
+    without the field means; `...`: it must be there.
     """
 
     type: Any
@@ -159,6 +179,7 @@ class Kind:
     severity: Callable[[Any], Severity | None] = lambda _: None
     kept: Callable[[Any, Exhibit], Any] = lambda value, _: value
     items: tuple[str, ...] = ()
+    left_out: Any = ...
 
 
 def supported_share(claims: Sequence[Claim], _: Exhibit | None = None) -> float:
@@ -213,6 +234,10 @@ KINDS: dict[str, Kind] = {
         Annotated[list[Usefulness], BeforeValidator(_listed), Field(min_length=1)],
         "", SHARE, average_precision,
         items=tuple(Usefulness.model_fields),
+    ),
+    "conflicts": Kind(
+        Annotated[list[Conflict], BeforeValidator(_listed_or_none), AfterValidator(_opposed)], "",
+        items=tuple(Conflict.model_fields), left_out=[],
     ),
     "statements": Kind(
         Annotated[list[Statement], BeforeValidator(_listed), Field(min_length=1)], "", SHARE, found_share,

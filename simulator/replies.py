@@ -86,9 +86,9 @@ class NextLine(Reply):
     reason: str = ""
 
 
-def form(name: str, fields: dict[str, Any]) -> type[Reply]:
-    """A reply form with these fields, in this order, all required."""
-    declared: dict[str, Any] = {key: (kind, ...) for key, kind in fields.items()}
+def form(name: str, fields: dict[str, Any], left_out: Mapping[str, Any] = {}) -> type[Reply]:
+    """A reply form with these fields, in this order; one that is not in `left_out` must be there."""
+    declared: dict[str, Any] = {key: (kind, left_out.get(key, ...)) for key, kind in fields.items()}
     return create_model(name, __base__=Reply, **declared)
 
 

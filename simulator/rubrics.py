@@ -28,11 +28,15 @@ _SHOWN = ("question", "reference", "passages", "answer")
 _FRAME: dict[str, set[str]] = {
     "system": {"guidelines"},
     "material": {"history", "question", "passages", "answer", "reference"},
+    "first_reference": {"question", "reference"},
+    "answerable": set(),
+    "unanswerable": set(),
     "task_one": {"criterion", "form"},
     "task_all": {"criteria", "form"},
     "again": {"problem"},
     "nothing": set(),
     "no_reference": {"turn"},
+    "disagree": {"reference", "passages"},
     "no_passages": set(),
     "no_answer": {"kind"},
     "no_stand_in": {"judge"},
@@ -45,6 +49,10 @@ _FRAME: dict[str, set[str]] = {
     "example_passages": {"text"},
     "example_answer": {"text"},
 }
+
+
+# The texts that the material is put together from.
+_MATERIAL = ("material", "first_reference", "answerable", "unanswerable")
 
 
 class Form:
@@ -98,7 +106,9 @@ class Form:
     @cached_property
     def form(self) -> type[replies.Reply]:
         """The reply to this form alone."""
-        return replies.form(self.name, {key: kinds.KINDS[kind].type for key, kind in self.fields.items()})
+        described = {key: kinds.KINDS[kind] for key, kind in self.fields.items()}
+        left_out = {key: kind.left_out for key, kind in described.items() if kind.left_out is not ...}
+        return replies.form(self.name, {key: kind.type for key, kind in described.items()}, left_out)
 
     def missing(self, exhibit: Exhibit) -> str | None:
         """What is needed and the exhibit does not have."""
@@ -238,7 +248,7 @@ class Frame:
             for text in (
                 self._tables[language]["system"],
                 self._guidelines[language],
-                self._tables[language]["material"],
+                *(self._tables[language][key] for key in _MATERIAL),
                 self.task(language, rubrics, alone=alone),
             )
         ]
@@ -250,7 +260,7 @@ class Frame:
         shown, left_out = within(exhibit, LONGEST_MATERIAL)
         history = _said_before(exhibit)
         given = [f"[{p.id}] {p.text}" for p in shown] or [nothing]
-        references = exhibit.references or (nothing,)
+        references = exhibit.references or exhibit.case_references or (nothing,)
         # A bot that knows its own answer and passages still cannot know the code of any block.
         said = (text for line in history for text in line)
         seal = fingerprint(*said, exhibit.turn.user, answer.text, *given, *references)
@@ -265,8 +275,19 @@ class Frame:
             question=quote("question", exhibit.turn.user, seal),
             passages="\n".join(passages),
             answer=quote("answer", answer.text, seal),
-            reference="\n".join(quote("reference", text, seal) for text in references),
+            reference=self._reference(exhibit, [quote("reference", text, seal) for text in references], seal),
         )
+
+    def _reference(self, exhibit: Exhibit, quoted: list[str], seal: str) -> str:
+        """The references and what is on record about their question: on later turns the first one."""
+        case, language = exhibit.case, exhibit.case.language
+        if case.answerable is not None:
+            quoted = [*quoted, self.text(language, "answerable" if case.answerable else "unanswerable")]
+        of_first = exhibit.case_references or (exhibit.turn.index > 1 and case.answerable is not None)
+        if exhibit.references or not of_first:
+            return "\n".join(quoted)
+        question = quote("first_question", case.question, seal)
+        return self.text(language, "first_reference", question=question, reference="\n".join(quoted))
 
 
 def _said_before(exhibit: Exhibit) -> list[tuple[str, str]]:

@@ -229,6 +229,11 @@ class Exhibit(Value):
         """The acceptable answers of this turn."""
         return self.case.references_at(self.turn.index)
 
+    @property
+    def case_references(self) -> tuple[str, ...]:
+        """The acceptable answers to the case's question, on a later turn that has none of its own."""
+        return () if self.turn.index == 1 or self.references else self.case.references_at(1)
+
 
 class Score(Value):
     """One verdict. `value` is 0..1, `raw` is on `scale`; a skipped or failed one has neither.

@@ -16,8 +16,12 @@ def settled(votes: Sequence[Score]) -> Score:
     """The votes as one score: the median of those that could be read, in the words of the vote nearest to it.
 
     `detail` has all `votes`, their `spread` on the scale, and `disagreement`; grades within the form
-    (the turn judge's categories) are medians, too. Failed only when every vote failed.
+    (the turn judge's categories) are medians, too. Failed only when every vote failed; skipped when most
+    votes that could be read found nothing to grade by.
     """
+    skipped = [vote for vote in votes if vote.state == "skipped"]
+    if 2 * len(skipped) > sum(vote.state != "failed" for vote in votes):
+        return skipped[0]
     read = [vote for vote in votes if vote.state == "scored" and vote.raw is not None]
     if not read:
         return votes[0]
@@ -27,7 +31,7 @@ def settled(votes: Sequence[Score]) -> Score:
     values = [vote.value or 0.0 for vote in read]
     told: dict[str, JsonValue] = {
         "votes": [*raws],
-        "failed_votes": len(votes) - len(read),
+        "failed_votes": sum(vote.state == "failed" for vote in votes),
         "spread": max(raws) - min(raws),
         "disagreement": max(values) - min(values) >= DISAGREEMENT - 1e-9,
     }

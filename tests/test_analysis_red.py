@@ -131,3 +131,15 @@ def test_a_stand_ins_count_of_claims_is_red_only_when_contradicted(
     )  # fmt: skip
 
     assert bool(red_marks("c", [score], RedRules(), "turn")) is red
+
+
+def test_nothing_is_red_where_reference_and_passages_disagree() -> None:
+    """Neither decides: no second mark either, and no other judge in the turn judge's place."""
+    conflict = {"reference": "4,180円", "passages": "5,280円"}
+    undecided = Score(
+        judge="turn", conversation=TALK, turn=1, state="skipped", detail={"conflicts": [conflict]}
+    )
+    low = (grade("similarity", 1), grade("groundedness", 1), grade("claims", 0), grade("facts", 0))
+
+    assert kinds(undecided, *low) == []
+    assert kinds(undecided, *low, primary="turn") == []

@@ -16,8 +16,8 @@ from tests.servers.faults import FAULTS, Reply, script
 from tests.servers.openai import OpenAIServer, play
 
 TURN_KEYS = (
-    "steps", "against", "conclusion", "understanding", "relevance", "completeness", "correctness",
-    "coherence", "overall",
+    "steps", "conflicts", "against", "conclusion", "understanding", "relevance", "completeness",
+    "correctness", "coherence", "overall",
 )  # fmt: skip
 
 
@@ -181,7 +181,7 @@ async def test_fenced_and_wordy_replies_are_read() -> None:
     given_grades = dict(zip(RUBRICS, ("5", "4/5", "4点", "４", 3.0), strict=True))
     form: dict[str, Any] = {name: {"reason": "理由", "grade": grade} for name, grade in given_grades.items()}
     form["turn"] = {"steps": "一つ", "against": "資料", "conclusion": "結論"} | dict.fromkeys(
-        TURN_KEYS[3:], "5"
+        TURN_KEYS[4:], "5"
     )
     text = f"<think>1点かな</think>\n```json\n{json.dumps(form, ensure_ascii=False)}\n```"
     scores, _ = await grades(an_exhibit(), script([Reply(text)]))
@@ -190,11 +190,82 @@ async def test_fenced_and_wordy_replies_are_read() -> None:
     assert scores["turn"].detail["steps"] == ["一つ"]
 
 
+DISAGREE = {
+    "ja": ("マンション1ギガは月額4,180円", "マンション1ギガは月額5,280円", "正解例と資料が食い違っています"),
+    "en": ("4,180 yen a month", "5,280 yen a month", "reference and passages disagree"),
+}
+
+
+def a_verdict(**changes: Any) -> str:
+    """A reply of all five judges, with changes to that of `turn`."""
+    form: dict[str, Any] = {name: {"reason": "理由", "grade": 4} for name in RUBRICS}
+    words = {"steps": ["一つ"], "conflicts": [], "against": "正解例", "conclusion": "結論"}
+    form["turn"] = words | dict.fromkeys(TURN_KEYS[4:], 2) | changes
+    return json.dumps(form, ensure_ascii=False)
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+@pytest.mark.parametrize("later", [False, True])
+async def test_where_reference_and_passages_disagree_neither_decides(language: Language, later: bool) -> None:
+    """The turn is skipped by the judge that found it, with both quoted, also on a later turn."""
+    right, other, said = DISAGREE[language]
+    conflict = {"reference": right, "passages": other}
+    earlier = [a_turn(1, language)] if later else []
+    exhibit = an_exhibit(a_case(language), *earlier)
+    scores, requests = await grades(exhibit, lambda _: a_verdict(conflicts=[conflict]))
+
+    turn = scores["turn"]
+    assert (turn.state, turn.value, turn.raw) == ("skipped", None, None)
+    assert said in turn.reason
+    assert right in turn.reason
+    assert other in turn.reason
+    assert turn.detail == {"conflicts": [conflict]}
+    assert len(requests) == 1
+
+
+@pytest.mark.parametrize(
+    "conflicts",
+    [
+        [],
+        None,
+        "なし",
+        [{"reference": "同じ", "passages": "同じ"}],
+        [{"reference": "4,180円", "passages": ""}],
+    ],
+)
+async def test_what_is_no_conflict_leaves_the_grade(conflicts: Any) -> None:
+    """Nothing, the same words on both sides, or one side without words."""
+    scores, _ = await grades(an_exhibit(), lambda _: a_verdict(conflicts=conflicts))
+
+    assert (scores["turn"].state, scores["turn"].raw) == ("scored", 2)
+
+
+@pytest.mark.parametrize("lacks", ["reference", "passages"])
+async def test_a_conflict_needs_both_sides_to_have_been_shown(lacks: str) -> None:
+    """A judge that was shown no reference, or no passage, cannot have found them to disagree."""
+    exhibit = an_exhibit(a_case(references=()))
+    if lacks == "passages":
+        exhibit = an_exhibit(turn=a_turn(1, passages=()))
+    conflict = {"reference": "4,180円", "passages": "5,280円"}
+    scores, _ = await grades(exhibit, lambda _: a_verdict(conflicts=[conflict]))
+
+    assert scores["turn"].state == "scored"
+
+
+async def test_a_reply_without_the_list_of_conflicts_is_read() -> None:
+    """It is one without any."""
+    reply = json.loads(a_verdict())
+    del reply["turn"]["conflicts"]
+    scores, requests = await grades(an_exhibit(), lambda _: json.dumps(reply))
+
+    assert (scores["turn"].raw, len(requests)) == (2, 1)
+
+
 async def test_half_characters_of_a_judge_can_be_stored() -> None:
     """A lone surrogate in a reason becomes U+FFFD; the score can be written."""
     form: dict[str, Any] = {name: {"reason": "良\ud83d", "grade": 5} for name in RUBRICS}
     form["turn"] = {"steps": ["\udc00"], "against": "資料", "conclusion": "可\0"} | dict.fromkeys(
-        TURN_KEYS[3:], 5
+        TURN_KEYS[4:], 5
     )
     scores, _ = await grades(an_exhibit(), script([Reply(json.dumps(form))]))
 

@@ -14,7 +14,7 @@ from simulator.encodable import encodable
 from simulator.errors import PromptError
 from simulator.judging import Filling
 from simulator.rubrics import LONGEST_EARLIER, LONGEST_MATERIAL, Frame, Rubric, read_guidelines, within
-from simulator.types import Answer, Language, Passage, Turn
+from simulator.types import Answer, Exhibit, Language, Passage, Turn
 from tests.golden_files import compare
 from tests.playing import (
     RUBRICS,
@@ -274,3 +274,57 @@ def test_a_broken_judge_file_is_one_line(tmp_path: Path, old: str, new: str, pro
     assert problem in str(met.value)
     assert "strict.toml" in str(met.value)
     assert "\n" not in str(met.value)
+
+
+def material_of(exhibit: Exhibit) -> str:
+    """What a judge is shown of a turn, without the codes of its tags."""
+    text = FRAME.prompt(exhibit, [rubric("turn")], alone=True)[1]["content"]
+    heading = "\n# 採点" if exhibit.case.language == "ja" else "\n# Task"
+    return re.sub(r"-[0-9a-f]{16}>", ">", text.partition(heading)[0])
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_the_cases_reference_is_shown_on_later_turns(language: Language) -> None:
+    """It is labelled as the answer to the first question, which stands with it."""
+    says = SAYS[language]
+    later = material_of(an_exhibit(a_case(language), a_turn(1, language), turn=a_turn(2, language)))
+    first = material_of(an_exhibit(a_case(language), turn=a_turn(1, language)))
+
+    label = {"ja": "今回の発言への正解例はない。", "en": "There is none for this turn."}[language]
+    assert f"<reference>\n{says['reference']}\n</reference>" in later
+    assert f"<first_question>\n{says['question']}\n</first_question>" in later
+    assert label in later
+    assert says["reference"] in first
+    assert label not in first
+
+
+def test_a_turns_own_reference_wins() -> None:
+    """The answer to the first question is not shown beside it."""
+    case = a_case(references=(("最初の正解",), ("二つ目の正解",)))
+    text = material_of(an_exhibit(case, a_turn(1), turn=a_turn(2)))
+
+    assert "二つ目の正解" in text
+    assert "最初の正解" not in text
+    assert "first_question" not in text
+
+
+@pytest.mark.parametrize(
+    ("language", "answerable", "said"),
+    [
+        ("ja", False, "この質問は、答えられないものと登録されている"),
+        ("ja", True, "この質問は、答えられるものと登録されている"),
+        ("en", False, "On record: this question cannot be answered."),
+        ("en", True, "On record: this question can be answered."),
+    ],
+)
+def test_what_is_known_about_answerability_is_said(language: Language, answerable: bool, said: str) -> None:
+    """On every turn, under the reference or where it would stand; of a case without a mark nothing is."""
+    case = a_case(language, references=(), answerable=answerable)
+    first = material_of(an_exhibit(case))
+    later = material_of(an_exhibit(case, a_turn(1, language), turn=a_turn(2, language)))
+    unknown = material_of(an_exhibit(case.model_copy(update={"answerable": None})))
+
+    assert said in first
+    assert said in later
+    assert later.index("<first_question>") < later.index(said)
+    assert said not in unknown

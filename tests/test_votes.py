@@ -56,3 +56,15 @@ def test_an_unreadable_vote_is_left_out_and_counted() -> None:
 
     assert (score.raw, score.detail["failed_votes"]) == (2, 1)
     assert settled([vote(None), vote(None)]).state == "failed"
+
+
+@pytest.mark.parametrize(
+    ("skipped", "read", "state"), [(2, 1, "skipped"), (1, 2, "scored"), (1, 1, "scored"), (1, 0, "skipped")]
+)
+def test_most_votes_have_to_find_nothing_to_grade_by(skipped: int, read: int, state: str) -> None:
+    """One vote alone that sees a contradiction does not skip the turn, and it counts as read."""
+    conflict = vote(None).model_copy(update={"state": "skipped", "detail": {"conflicts": [{}]}})
+    score = settled([conflict] * skipped + [vote(2)] * read)
+
+    assert score.state == state
+    assert score.detail.get("failed_votes", 0) == 0

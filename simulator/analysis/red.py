@@ -38,12 +38,16 @@ def red_marks(
     """The marks of one turn, given its scores; empty when the turn is not red.
 
     A turn without an answer has the one mark `no_answer`, whatever the rules: it is the bot's own
-    failure. Without `primary`, `turn` decides, or else the first judge among the scores.
+    failure. Without `primary`, `turn` decides, or else the first judge among the scores. Where reference and
+    passages contradict each other, neither they nor what is held against them make it red.
     """
-    scored = {s.judge: s for s in scores if s.conversation == conversation and s.state == "scored"}
+    of_turn = [score for score in scores if score.conversation == conversation]
+    scored = {score.judge: score for score in of_turn if score.state == "scored"}
     for score in scored.values():
         if is_unanswered(score):
             return (Mark(kind="no_answer", severity="major", reason=score.reason),)
+    if any(map(is_undecided, of_turn)):
+        return ()
     verdict = scored.get(primary or primary_judge(scored))
     found = (
         _overall(verdict, rules.overall),
@@ -58,6 +62,11 @@ def red_marks(
 def is_unanswered(score: Score) -> bool:
     """Whether the score is the scale's minimum by rule, because the bot gave no answer."""
     return score.by_rule and score.raw == score.scale[0] and "not_extracted" not in score.detail
+
+
+def is_undecided(score: Score) -> bool:
+    """Whether the turn judge gave no grade because reference and passages contradict each other."""
+    return score.judge == "turn" and score.state == "skipped" and "conflicts" in score.detail
 
 
 def worst(marks: Iterable[Mark]) -> Severity:
