@@ -12,7 +12,7 @@ from simulator.datasets.labels import labels_of
 from simulator.encodable import checked, encodable
 from simulator.errors import AccessDenied, InputError, MalformedReply, ModelFailure, RunFileError
 from simulator.kinds import FIFTHS, SHARE
-from simulator.llm import Model
+from simulator.llm import Messages, Model
 from simulator.rubrics import LONGEST_MATERIAL, Form, Frame, Rubric, within
 from simulator.spending import JUDGE, BudgetSpent
 from simulator.threads import Worker, is_async, on_a_thread
@@ -21,6 +21,8 @@ from simulator.users import stable_int
 from simulator.verdicts import score_of
 from simulator.votes import settled
 
+# What of a malformed reply is shown to the model that is asked once more.
+SHOWN_REPLY = 4000
 # What of a malformed reply is kept beside the failed score.
 KEPT_REPLY = 2000
 # What of a reference and of passages that contradict each other is quoted in the reason.
@@ -121,18 +123,45 @@ class ModelJudging:
     async def _ask(self, exhibit: Exhibit, asked: Sequence[Rubric], vote: int) -> dict[str, Score]:
         messages = self.frame.prompt(exhibit, asked, alone=self.alone)
         seed = stable_int(self.seed, exhibit.conversation, exhibit.turn.index, *([vote] if vote else []))
+        again = functools.partial(self._again, exhibit, asked, messages)
+        parts: Mapping[str, replies.Reply | ModelFailure]
         try:
-            filled = await self.model.ask(messages, self._form(asked), self._again(exhibit), seed=seed)
+            if self.alone:
+                form, text = self._form(asked), functools.partial(self._told_again, exhibit)
+                parts = {asked[0].name: await self.model.ask(messages, form, text, seed=seed)}
+            else:
+                parts = await self.model.ask_parts(messages, self._form(asked), again, seed=seed)
         except AccessDenied:
             raise
         except ModelFailure as error:
-            return {r.name: failed(self._name(r), exhibit, error, self.rubric_hash) for r in asked}
-        parts = {r.name: filled if self.alone else getattr(filled, r.name) for r in asked}
-        return {r.name: self._scored(r, parts[r.name], exhibit) for r in asked}
+            parts = dict.fromkeys((rubric.name for rubric in asked), error)
+        return {rubric.name: self._scored(rubric, parts[rubric.name], exhibit) for rubric in asked}
 
-    def _again(self, exhibit: Exhibit) -> Callable[[str], str]:
-        language = exhibit.case.language
-        return lambda problem: self.frame.text(language, "again", problem=problem)
+    def _again(
+        self,
+        exhibit: Exhibit,
+        asked: Sequence[Rubric],
+        messages: Messages,
+        problems: Mapping[str, ModelFailure],
+        reply: str,
+    ) -> tuple[Messages, type[replies.Reply]]:
+        """What asks once more for the rubrics with problems: a single one of several in its own form."""
+        broken = [rubric for rubric in asked if rubric.name in problems]
+        alone = len(broken) == 1 and len(asked) > 1
+        if alone:
+            problem = problems[broken[0].name]
+            reply = problem.raw if isinstance(problem, MalformedReply) else reply
+        if len(broken) < len(asked):
+            messages = self.frame.prompt(exhibit, broken, alone=alone)
+        said = "; ".join(dict.fromkeys(map(str, problems.values())))
+        told = [
+            {"role": "assistant", "content": reply[:SHOWN_REPLY] or "-"},
+            {"role": "user", "content": self._told_again(exhibit, said)},
+        ]
+        return [*messages, *told], broken[0].form if alone else self._form(broken)
+
+    def _told_again(self, exhibit: Exhibit, problem: str) -> str:
+        return self.frame.text(exhibit.case.language, "again", problem=problem)
 
     def _form(self, asked: Sequence[Rubric]) -> type[replies.Reply]:
         if self.alone:
@@ -142,8 +171,10 @@ class ModelJudging:
             self._forms[names] = replies.form("grades", {rubric.name: rubric.form for rubric in asked})
         return self._forms[names]
 
-    def _scored(self, rubric: Rubric, filled: replies.Reply, exhibit: Exhibit) -> Score:
+    def _scored(self, rubric: Rubric, filled: replies.Reply | ModelFailure, exhibit: Exhibit) -> Score:
         """A filled-in form as a score: its last text before the verdict is the reason."""
+        if isinstance(filled, ModelFailure):
+            return failed(self._name(rubric), exhibit, filled, self.rubric_hash)
         verdict = rubric.kind.kept(getattr(filled, rubric.value), exhibit)
         detail = encodable(kinds.told(filled.model_copy(update={rubric.value: verdict})))
         if conflicts := _conflicts(rubric, detail, exhibit):

@@ -4,7 +4,8 @@ import functools
 import json
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any, Literal, TypeVar
 
 from pydantic import (
@@ -16,6 +17,7 @@ from pydantic import (
 )
 from pydantic_core import from_json
 
+from simulator.encodable import encodable
 from simulator.errors import MalformedReply
 
 Form = TypeVar("Form", bound=BaseModel)
@@ -118,11 +120,8 @@ def read(text: str, reply_form: type[Form]) -> Form:
     What is said last is binding: an unusable last verdict is no reason to take an earlier one. Raises
     MalformedReply with one sentence that can be given back to the model.
     """
-    found, rest = _values(_decoded(_after_reasoning(text)))
-    if rest:
-        mended, rest = _values(_mended(rest))
-        found += mended
-    value = _binding(found, rest, reply_form)
+    found, *rests = _found(text)
+    value = _binding(found, rests[-1], reply_form)
     if isinstance(value, str):
         raise MalformedReply("malformed", value, raw=text)
     try:
@@ -131,9 +130,73 @@ def read(text: str, reply_form: type[Form]) -> Form:
         raise MalformedReply("malformed", _problem(error), raw=text) from None
 
 
-def _problem(error: ValidationError) -> str:
+def read_parts(text: str, reply_form: type[BaseModel]) -> dict[str, Reply | MalformedReply]:
+    """Each part of a form of forms by itself: filled in, or why it is not.
+
+    What is off the scale, missing, no JSON or cut off costs no other part anything.
+    """
+    try:
+        filled = read(text, reply_form)
+    except MalformedReply as error:
+        found, *rests = _found(text)
+        value = _binding(found, rests[-1], reply_form)
+        given = value if isinstance(value, dict) else _whole_parts(rests, reply_form)
+        lacking = "{}: Field required" if isinstance(value, dict) else str(error)
+        parts = {
+            name: _part(name, given, field.annotation, lacking.format(name), text)
+            for name, field in reply_form.model_fields.items()
+        }
+        read_any = any(not isinstance(part, MalformedReply) for part in parts.values())
+        return parts if read_any else dict.fromkeys(parts, error)
+    return {name: getattr(filled, name) for name in reply_form.model_fields}
+
+
+def _part(
+    name: str, given: Mapping[str, Any], part_form: Any, lacking: str, text: str
+) -> Reply | MalformedReply:
+    if name not in given:
+        return MalformedReply("malformed", lacking, raw=text)
+    try:
+        part: Reply = part_form.model_validate(given[name])
+    except ValidationError as error:
+        return MalformedReply("malformed", _problem(error, name), raw=_shown(given[name]) or text)
+    return part
+
+
+def _shown(value: Any) -> str:
+    """The JSON of a part; empty when it is nested too deep for that."""
+    try:
+        return str(encodable(json.dumps(value, ensure_ascii=False)))
+    except RecursionError:
+        return ""
+
+
+def _whole_parts(rests: Sequence[str], reply_form: type[BaseModel]) -> dict[str, Any]:
+    """What can be read of a broken object's parts, each where it stands last; `rests` are its readings."""
+    forms = [field.annotation for field in reply_form.model_fields.values()]
+    inner = {key for each in forms for key in getattr(each, "model_fields", ())}
+    parts: dict[str, Any] = {}
+    for rest, name in product(rests, reply_form.model_fields):
+        # A key of the same name within another part holds no object.
+        key = rf'(?<!\\)"{re.escape(name)}"\s*+:\s*+' + (r"(?=\{)" if name in inner else "")
+        places = list(re.finditer(key, rest, re.IGNORECASE))
+        if name not in parts and places and (decoded := _decode(rest, places[-1].end())):
+            parts[name] = decoded[0]
+    return parts
+
+
+def _found(text: str) -> tuple[list[Any], str, str]:
+    """The complete objects of a reply, and the broken rest: as it is, and mended as far as it can be."""
+    found, rest = _values(_decoded(_after_reasoning(text)))
+    if not rest:
+        return found, "", ""
+    mended, left = _values(_mended(rest))
+    return found + mended, rest, left
+
+
+def _problem(error: ValidationError, *within: str) -> str:
     first = error.errors(include_url=False, include_input=True)[0]
-    where = ".".join(map(str, first["loc"])) or "reply"
+    where = ".".join(map(str, (*within, *first["loc"]))) or "reply"
     given = first["input"]
     # Lists and objects are not shown: they may be nested too deep for that.
     shown = type(given).__name__ if isinstance(given, (dict, list)) else repr(str(given)[:20])

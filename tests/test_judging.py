@@ -146,7 +146,7 @@ async def test_done_judges_are_not_asked_again() -> None:
 @pytest.mark.parametrize(
     ("fault", "kind"),
     [
-        ("prose", "malformed"), ("cut", "malformed"), ("off_scale", "malformed"), ("empty", "malformed"),
+        ("prose", "malformed"), ("off_scale", "malformed"), ("empty", "malformed"),
         ("refusal", "refused"), ("500", "error"), ("context", "error"), ("reset", "unreachable"),
     ],
 )  # fmt: skip

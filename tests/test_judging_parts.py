@@ -1,0 +1,259 @@
+"""What is wrong with one judge's part of a reply costs that part alone, and one more call."""
+
+import json
+from typing import Any
+
+import pytest
+from tenacity import wait_none
+
+from simulator.cache import ResponseCache
+from simulator.errors import AccessDenied, MalformedReply
+from simulator.judging import ModelJudging
+from simulator.llm import Connections, Model
+from simulator.replies import form, read_parts
+from simulator.spending import Ledger
+from simulator.types import Score
+from tests.playing import RUBRICS, an_exhibit, endpoint, frame, rubric
+from tests.servers.faults import Reply, error, script
+from tests.servers.openai import OpenAIServer
+
+CATEGORIES = ("understanding", "relevance", "completeness", "correctness", "coherence", "overall")
+WHOLE: dict[str, Any] = {
+    "turn": {"steps": ["一つ"], "conflicts": [], "against": "正解例", "conclusion": "結論"}
+    | dict.fromkeys(CATEGORIES, 4),
+} | {name: {"reason": f"{name} の理由", "grade": 4} for name in RUBRICS[1:]}
+OTHERS = {name: 4.0 for name in RUBRICS if name != "fluency"}
+GOOD_PART = json.dumps({"reason": "読みやすい", "grade": 5}, ensure_ascii=False)
+
+
+def saying(**parts: Any) -> str:
+    """A combined reply with these parts in place of the good ones; None leaves one out."""
+    given = {name: part for name, part in (WHOLE | parts).items() if part is not None}
+    return json.dumps(given, ensure_ascii=False)
+
+
+class Desk:
+    """A judge's model at an endpoint, what it was sent and what that cost."""
+
+    def __init__(self, server: OpenAIServer, cache: ResponseCache, votes: int = 1) -> None:
+        self.server, self.ledger = server, Ledger({})
+        self.connections = Connections(calls=4, timeout=5, cache=cache, wait=wait_none())
+        model = Model(endpoint(server, "judge"), self.connections, self.ledger, temperature=0.2)
+        rubrics = [rubric(name) for name in RUBRICS]
+        self.judging = ModelJudging(rubrics, frame(), model, seed=42, alone=False, votes=votes)
+
+    async def scores(self) -> dict[str, Score]:
+        """The verdicts on one turn."""
+        return {score.judge: score for score in await self.judging(an_exhibit(), ())}
+
+    @property
+    def sent(self) -> list[dict[str, Any]]:
+        """The requests so far."""
+        return [request.body for request in self.server.requests]
+
+
+async def graded(*replies: str | Reply, votes: int = 1) -> tuple[dict[str, Score], Desk]:
+    """The scores of one turn after these replies, and the desk; the last reply is repeated."""
+    async with OpenAIServer(script(replies[:-1], then=lambda _: replies[-1])) as server:
+        desk = Desk(server, ResponseCache("off"), votes)
+        try:
+            return await desk.scores(), desk
+        finally:
+            await desk.connections.close()
+
+
+def raws(scores: dict[str, Score]) -> dict[str, float | None]:
+    """The grades that were given."""
+    return {name: score.raw for name, score in scores.items() if score.state == "scored"}
+
+
+BROKEN = {
+    "off the scale": saying(fluency={"reason": "読みやすい", "grade": 7}),
+    "left out": saying(fluency=None),
+    "no object": saying(fluency="good"),
+    "no JSON": saying(fluency="@").replace('"@"', "とても良い"),
+    "broken string": saying(fluency="@").replace('"@"', '{"reason": "彼は"はい"と言った", "grade": 5}'),
+    "no JSON in the middle": saying(fluency=None).replace(
+        '"relevance": {"r', '"fluency": 良い, "relevance": {"r'
+    ),
+    "odd quotation mark": '{"fluency": {"reason": "彼は"はいと言った", "grade": 5}, '
+    + saying(fluency=None)[1:],
+    "cut off": saying()[:-4],
+    "cut off early": saying()[: saying().index('"fluency"') + 14],
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
+async def test_the_broken_part_alone_is_asked_for_once_more(broken: str) -> None:
+    """The others keep their grades; the second request holds that criterion and its own form only."""
+    scores, desk = await graded(broken, GOOD_PART)
+    first, again = desk.sent
+
+    assert raws(scores) == OTHERS | {"fluency": 5}
+    assert len(desk.sent) == 2
+    schema = again["response_format"]["json_schema"]["schema"]
+    assert list(schema["properties"]) == ["reason", "grade"]
+    assert rubric("fluency").criterion("ja") in again["messages"][1]["content"]
+    assert rubric("turn").criterion("ja") not in again["messages"][1]["content"]
+    assert first["messages"][0] == again["messages"][0]
+    assert (
+        first["messages"][1]["content"].partition("# 採点")[0]
+        == again["messages"][1]["content"].partition("# 採点")[0]
+    )
+
+
+async def test_the_second_request_says_what_was_wrong() -> None:
+    """With the broken part, and the problem as the program found it."""
+    _, desk = await graded(BROKEN["off the scale"], GOOD_PART)
+    *_, said, told = desk.sent[1]["messages"]
+
+    assert json.loads(said["content"]) == {"reason": "読みやすい", "grade": 7}
+    assert "fluency.grade: Input should be less than or equal to 5 (it was '7')" in told["content"]
+
+
+@pytest.mark.parametrize(
+    "again",
+    [GOOD_PART, json.dumps({"fluency": json.loads(GOOD_PART)}), saying(fluency=json.loads(GOOD_PART))],
+)
+async def test_the_repaired_part_is_read_with_and_without_its_name(again: str) -> None:
+    """Also where the model writes all parts anew, of which the others are not wanted."""
+    other = json.loads(again)
+    if "turn" in other:
+        again = json.dumps(other | {"relevance": {"reason": "anew", "grade": 1}})
+    scores, _ = await graded(BROKEN["off the scale"], again)
+
+    assert raws(scores) == OTHERS | {"fluency": 5}
+
+
+@pytest.mark.parametrize(
+    ("again", "kind"),
+    [
+        (json.dumps({"reason": "x", "grade": 7}), "malformed"),
+        ("はい", "malformed"),
+        (Reply(refusal="no"), "refused"),
+        (error(400), "error"),
+    ],
+)
+async def test_then_that_one_is_failed(again: str | Reply, kind: str) -> None:
+    """One more call and no third; the others keep their grades."""
+    scores, desk = await graded(BROKEN["off the scale"], again)
+
+    assert raws(scores) == OTHERS
+    assert (scores["fluency"].state, scores["fluency"].detail["kind"]) == ("failed", kind)
+    assert len(desk.sent) == 2
+
+
+async def test_two_broken_parts_share_one_more_call() -> None:
+    """In a form of these two; what it repairs is kept, what it does not is failed."""
+    bad = {"reason": "x", "grade": 7}
+    again = json.dumps({"relevance": {"reason": "x", "grade": 3}, "fluency": bad})
+    scores, desk = await graded(saying(relevance=bad, fluency=bad), again)
+
+    assert raws(scores) == OTHERS | {"relevance": 3}
+    assert scores["fluency"].state == "failed"
+    schema = desk.sent[1]["response_format"]["json_schema"]["schema"]
+    assert list(schema["properties"]) == ["relevance", "fluency"]
+
+
+async def test_a_reply_without_any_good_part_is_asked_for_as_a_whole() -> None:
+    """As it was said, in the same form; what the second one fills in counts."""
+    scores, desk = await graded("悪くない。", BROKEN["off the scale"])
+
+    assert raws(scores) == OTHERS
+    assert len(desk.sent) == 2
+    assert desk.sent[1]["messages"][2]["content"] == "悪くない。"
+    assert desk.sent[0]["response_format"] == desk.sent[1]["response_format"]
+
+
+async def test_both_calls_are_counted() -> None:
+    """In calls and in tokens."""
+    usage = {"prompt_tokens": 100, "completion_tokens": 10}
+    replies = [Reply(BROKEN["off the scale"], usage=usage), Reply(GOOD_PART, usage=usage)]
+    _, desk = await graded(*replies)
+    spent = desk.ledger.roles["judge"]
+
+    assert (spent.calls, spent.tokens_in, spent.tokens_out) == (2, 200, 20)
+
+
+async def test_a_refused_key_ends_the_run_also_on_the_second_call() -> None:
+    """It is no failed grade."""
+    with pytest.raises(AccessDenied):
+        await graded(BROKEN["off the scale"], error(401))
+
+
+async def test_every_ballot_is_repaired_by_itself() -> None:
+    """Of three votes the one with a bad field asks once more; all three count."""
+    votes = iter(range(100))
+
+    def answer(request: dict[str, Any]) -> str:
+        if len(request["messages"]) > 2:
+            return GOOD_PART
+        return BROKEN["off the scale"] if next(votes) == 1 else saying()
+
+    async with OpenAIServer(answer) as server:
+        desk = Desk(server, ResponseCache("off"), votes=3)
+        scores = await desk.scores()
+        await desk.connections.close()
+
+    assert sorted(scores["fluency"].detail["votes"]) == [4, 4, 5]  # type: ignore[arg-type,type-var]
+    assert scores["turn"].detail["votes"] == [4, 4, 4]
+    assert len(desk.sent) == 4
+
+
+async def test_a_repaired_reply_is_replayed_from_the_cache() -> None:
+    """The same turn anew asks nothing."""
+    async with OpenAIServer(script([BROKEN["off the scale"], GOOD_PART])) as server:
+        cache = ResponseCache("on")
+        first, second = Desk(server, cache), Desk(server, cache)
+        once, twice = await first.scores(), await second.scores()
+        await first.connections.close()
+        await second.connections.close()
+
+    assert once == twice
+    assert server.counts["chat"] == 2
+    assert (second.ledger.roles["judge"].calls, second.ledger.roles["judge"].cached) == (0, 2)
+
+
+async def test_a_part_that_failed_is_asked_for_anew_where_the_rest_is_cached() -> None:
+    """The reply that was of use stays in the cache, the one that was not does not."""
+    bad = json.dumps({"reason": "x", "grade": 7})
+    async with OpenAIServer(script([BROKEN["off the scale"], bad, GOOD_PART])) as server:
+        cache = ResponseCache("on")
+        first, second = Desk(server, cache), Desk(server, cache)
+        once, twice = await first.scores(), await second.scores()
+        await first.connections.close()
+        await second.connections.close()
+
+    assert once["fluency"].state == "failed"
+    assert raws(twice) == OTHERS | {"fluency": 5}
+    assert server.counts["chat"] == 3
+
+
+PARTS = form("grades", {name: form(name, {"reason": str, "grade": int}) for name in ("one", "two")})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"one": {"reason": "a", "grade": 1}, "two": {"reason": "b", "gra',
+        '{"one": {"reason": "a", "grade": 1}, "two": {"reason": "\\"one\\": {\\"reason\\": \\"z\\"}',
+        "```json\n{'one': {'reason': 'a', 'grade': 1}, 'two': {'reason': 'b', 'grade':",
+        '{"One": {"reason": "a", "grade": 1}, "two": nothing}',
+    ],
+)
+def test_complete_parts_are_read_out_of_a_broken_object(text: str) -> None:
+    """Up to where it is cut off, and around what is no JSON; what a string quotes is no part."""
+    parts = read_parts(text, PARTS)
+
+    assert parts["one"].model_dump() == {"reason": "a", "grade": 1}  # type: ignore[union-attr]
+    assert isinstance(parts["two"], MalformedReply)
+
+
+def test_an_earlier_part_does_not_stand_in_for_a_broken_later_one() -> None:
+    """What is said last is binding."""
+    draft, final = '"one": {"reason": "draft", "grade": 1}', '"one": {"reason": "final", "grade": '
+    text = f'{{{draft}, {final}, "two": {{"reason": "b", "grade": 2}}'
+    parts = read_parts(text, PARTS)
+
+    assert isinstance(parts["one"], MalformedReply)
+    assert parts["two"].model_dump() == {"reason": "b", "grade": 2}  # type: ignore[union-attr]
