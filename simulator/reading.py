@@ -141,6 +141,13 @@ class Talks(Sequence[Conversation]):
         """Those with a turn."""
         return Talks(self._file, "id IN (SELECT conversation FROM turns WHERE answer IS NOT NULL)")
 
+    def skipped_by(self, judge: str) -> "Talks":
+        """Those with a turn that this judge skipped."""
+        skipped = (
+            "SELECT conversation FROM scores WHERE judge = '{}' AND json_extract(body, '$.state') = 'skipped'"
+        )
+        return Talks(self._file, f"id IN ({skipped.format(judge)})")
+
     def usages(self) -> Iterator[Usage]:
         """What the bot's models took for each answer; of a chain, link by link."""
         told = "SELECT answer FROM turns WHERE instr(answer, '\"usage\"')"

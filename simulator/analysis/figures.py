@@ -23,7 +23,8 @@ class JudgeSummary(Value):
 
     `answered_mean` leaves out the turns in which the bot gave no answer. `planned` is n + skipped +
     failed + excluded: every spoken turn; a grade that was never written counts as failed, kind `missing`,
-    one of a turn that the customer spoilt as excluded, if that was asked for.
+    one of a turn that the customer spoilt as excluded, if that was asked for. `undecided` are those skipped
+    turns on which reference and passages contradict each other.
     """
 
     mean: float | None
@@ -37,6 +38,7 @@ class JudgeSummary(Value):
     failures: dict[str, int]
     rubrics: tuple[str, ...]
     excluded: int = 0
+    undecided: int = 0
 
 
 class PersonaSummary(Value):

@@ -15,7 +15,7 @@ Scores = Mapping[str, Score]
 # Of a large data set, so many red rows are quoted; of the others it is known where they are, and why.
 QUOTED = 2_000
 # What figures need of a score's detail.
-_DETAILS = ("kind", "output", "passed")
+_DETAILS = ("kind", "output", "passed", "conflicts")
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from simulator.analysis.figures import (
 from simulator.analysis.intervals import clustered_stderr, ends_of, interval_of_mean
 from simulator.analysis.outputs import is_of_another_output
 from simulator.analysis.panel import side_by_side, votes
-from simulator.analysis.red import KINDS, RANK, deciding, primary_judge, worst
+from simulator.analysis.red import KINDS, RANK, deciding, is_undecided, primary_judge, worst
 from simulator.analysis.spoken import Held, Spoken, gathered, quoted, turn_failure, without_spoilt
 from simulator.compact import compact
 from simulator.reading import judges_of
@@ -200,6 +200,7 @@ def _judge(name: str, spoken: Sequence[Spoken]) -> JudgeSummary:
         failures=dict(failures),
         rubrics=tuple(rubrics),
         excluded=excluded,
+        undecided=sum(name in s.scores and is_undecided(s.scores[name]) for s in asked),
     )
 
 

@@ -61,6 +61,7 @@ def notes(summary: Summary, gate: Gate, words: Words) -> tuple[Note, ...]:
         *notes_of_people(summary, words),
         *_conversations(summary, words),
         *(note for name, judge in summary.judges.items() for note in _judge(name, judge, words)),
+        *_undecided(summary, words),
         *_skipped(summary, words),
         *_agreement(summary, words),
         *_played(summary, words),
@@ -151,12 +152,18 @@ def _judge(name: str, judge: JudgeSummary, words: Words) -> list[Note]:
     return found
 
 
+def _undecided(summary: Summary, words: Words) -> list[Note]:
+    """Turns without a verdict, whose case has to be looked at by somebody."""
+    n = sum(judge.undecided for judge in summary.judges.values())
+    return [Note(text=words("note.undecided", n=n), alarm=True)] if n else []
+
+
 def _skipped(summary: Summary, words: Words) -> list[Note]:
     """Judges that had nothing to grade against on some turns; outputs, which not all answers have, aside."""
     names = [
         f"{words.name('judge', name)} ({judge.n:,}/{judge.planned:,})"
         for name, judge in summary.judges.items()
-        if judge.skipped and "." not in name
+        if judge.skipped > judge.undecided and "." not in name
     ]
     return [Note(text=words("note.skipped", judges=words("comma").join(names)))] if names else []
 

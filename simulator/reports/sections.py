@@ -4,12 +4,13 @@ import weakref
 from collections.abc import Callable
 
 from simulator.harness import section as harness
-from simulator.reports import bot_usage, choices, classes, contest, outputs, skipped
+from simulator.reports import bot_usage, choices, classes, conflicts, contest, outputs, skipped
 from simulator.reports.section import Section
 from simulator.types import Language, Results
 
 # Each looks at the run, and gives None where it has nothing to tell of it.
 SOURCES: tuple[Callable[[Results, Language], Section | None], ...] = (
+    conflicts.section,
     contest.section,
     skipped.section,
     outputs.section,
