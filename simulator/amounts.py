@@ -192,6 +192,7 @@ class _Counting:
 def _turns(case: CaseSizes, sizes: Sizes, shares: Sequence[float]) -> tuple[_Turns, _Turns]:
     """The turns that have a reference, and those that have none."""
     referenced, bare = _Turns(), _Turns()
+    first = case.references[0] if case.references else 0.0
     exchange = sizes.lengths.line + case.answer
     for before, share in enumerate(shares):
         reference = case.references[before] if before < len(case.references) else 0.0
@@ -199,7 +200,8 @@ def _turns(case: CaseSizes, sizes: Sizes, shares: Sequence[float]) -> tuple[_Tur
         turns.number += share
         turns.words += share * (case.question + before * exchange)
         turns.before += share * before
-        turns.references += share * reference
+        # Without one of its own a later turn shows the first question with its reference.
+        turns.references += share * (reference or (first and case.question + first))
     return referenced, bare
 
 

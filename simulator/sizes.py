@@ -302,6 +302,8 @@ class Sizes:
         kind = kinds.KINDS[name]
         if name == "text" and (words := _alternatives(meaning)):
             return max(map(_size, words))
+        if name == "conflicts":  # there seldom are any
+            return _size("[]")
         if name == "texts" or kind.items:
             return self.lengths.items * self.lengths.sentence
         return 1.0 if kind.scale else self.lengths.sentence

@@ -128,6 +128,21 @@ def test_the_forecast_is_made_from_the_real_prompts(language: str, judging: str)
     assert expected.tokens_in <= told.tokens_in
 
 
+def test_the_first_questions_reference_is_counted_on_later_turns() -> None:
+    """A longer one costs as much more on the second turn as on the first; the cosine still has one turn."""
+    judges = ("turn", "cosine")
+    found = {}
+    for turns, extra in ((1, 0), (1, 400), (2, 0), (2, 400)):
+        case = a_case(references=(("正解" * (10 + extra),),), answer="はい。")
+        stage = a_stage(SERVER, judges=judges, turns=turns, adapter="recorded")
+        found[turns, extra] = by_role(forecast(stage, [a_talk(case)]).at_most)
+    once, twice = (found[n, 400]["judge"].tokens_in - found[n, 0]["judge"].tokens_in for n in (1, 2))
+
+    assert once > 400
+    assert twice == pytest.approx(2 * once, rel=0.02)
+    assert found[2, 400]["embed"].calls == found[1, 400]["embed"].calls
+
+
 def test_prices_come_from_the_table() -> None:
     """A known model has a price, an unknown one makes it unknown; a stand-in costs nothing."""
     named = {"user_model": "gpt-4.1-mini", "judge_model": "nobody-knows-this-model", "demo_model": "gpt-4.1"}
