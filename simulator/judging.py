@@ -13,6 +13,7 @@ from simulator.encodable import checked, encodable
 from simulator.errors import AccessDenied, InputError, MalformedReply, ModelFailure, RunFileError
 from simulator.kinds import FIFTHS, SHARE
 from simulator.llm import Messages, Model
+from simulator.repairs import Parts, ask_parts
 from simulator.rubrics import LONGEST_MATERIAL, Form, Frame, Rubric, within
 from simulator.spending import JUDGE, BudgetSpent
 from simulator.threads import Worker, is_async, on_a_thread
@@ -124,13 +125,13 @@ class ModelJudging:
         messages = self.frame.prompt(exhibit, asked, alone=self.alone)
         seed = stable_int(self.seed, exhibit.conversation, exhibit.turn.index, *([vote] if vote else []))
         again = functools.partial(self._again, exhibit, asked, messages)
-        parts: Mapping[str, replies.Reply | ModelFailure]
+        parts: Parts
         try:
             if self.alone:
                 form, text = self._form(asked), functools.partial(self._told_again, exhibit)
                 parts = {asked[0].name: await self.model.ask(messages, form, text, seed=seed)}
             else:
-                parts = await self.model.ask_parts(messages, self._form(asked), again, seed=seed)
+                parts = await ask_parts(self.model, messages, self._form(asked), again, seed=seed)
         except AccessDenied:
             raise
         except ModelFailure as error:

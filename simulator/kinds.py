@@ -94,8 +94,15 @@ def _listed(value: Any) -> Any:
 
 
 def _listed_or_none(value: Any) -> Any:
-    """As `_listed`; null, an empty text and "none" are an empty list."""
-    return [] if value is None or (isinstance(value, str) and _plain(value) in _NONE) else _listed(value)
+    """As `_listed`; null, an empty text and "none" are no finding."""
+    listed = _listed([value] if value is None or isinstance(value, str) else value)
+    if not isinstance(listed, list):
+        return listed
+    return [
+        each
+        for each in listed
+        if each is not None and (not isinstance(each, str) or _plain(each) not in _NONE)
+    ]
 
 
 def _opposed(conflicts: "list[Conflict]") -> "list[Conflict]":

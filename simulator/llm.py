@@ -8,7 +8,7 @@ remembered for the process and not asked for again.
 import asyncio
 import base64
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -83,7 +83,7 @@ class Model:
 
     async def say(self, messages: Messages, *, seed: int | None = None) -> tuple[str, Usage]:
         """Plain text, and the tokens it took."""
-        said = await self._complete(messages, seed, None)
+        said = await self.complete(messages, seed, None)
         return said.text, said.usage
 
     async def ask(
@@ -96,7 +96,7 @@ class Model:
         read: Callable[[str, type[Form]], Form] = replies.read,
     ) -> Form:
         """The filled-in form. A malformed reply is asked for once more, with `again(problem)`."""
-        said = await self._complete(messages, seed, reply_form)
+        said = await self.complete(messages, seed, reply_form)
         try:
             return read(said.text, reply_form)
         except MalformedReply as error:
@@ -105,47 +105,13 @@ class Model:
                 {"role": "assistant", "content": said.text[:4000] or "-"},
                 {"role": "user", "content": again(str(error))},
             ]
-        second = await self._complete(retry, seed, reply_form)
+        second = await self.complete(retry, seed, reply_form)
         try:
             return read(second.text, reply_form)
         except MalformedReply:
             # What failed is tried again by a resumed run, and shall not meet the same replies then.
             self.connections.cache.forget(said.request, second.request)
             raise
-
-    async def ask_parts(
-        self,
-        messages: Messages,
-        reply_form: type[BaseModel],
-        again: Callable[[Mapping[str, ModelFailure], str], tuple[Messages, type[replies.Reply]]],
-        *,
-        seed: int | None = None,
-    ) -> dict[str, replies.Reply | ModelFailure]:
-        """The parts of a form of forms, each filled in or why it is not.
-
-        What was read is kept. The rest is asked for once more, with the messages and the form of
-        `again(problems, reply)`.
-        """
-        said = await self._complete(messages, seed, reply_form)
-        parts: dict[str, replies.Reply | ModelFailure] = {**replies.read_parts(said.text, reply_form)}
-        broken = {name: part for name, part in parts.items() if isinstance(part, ModelFailure)}
-        if not broken:
-            return parts
-        retry, retry_form = again(broken, said.text)
-        try:
-            second = await self._complete(retry, seed, retry_form)
-        except AccessDenied:
-            raise
-        except ModelFailure as error:
-            if len(broken) == len(parts):
-                raise
-            return parts | dict.fromkeys(broken, error)
-        parts |= _repaired(second.text, list(broken), retry_form)
-        if any(isinstance(part, ModelFailure) for part in parts.values()):
-            # As in `ask`; the first reply stays where it has been of use.
-            useless = [said.request] if len(broken) == len(parts) else []
-            self.connections.cache.forget(*useless, second.request)
-        return parts
 
     async def embed(self, texts: list[str]) -> list[list[float]]:
         """One vector per text. What is asked at the same time goes out together, and is kept by itself."""
@@ -179,10 +145,13 @@ class Model:
     def _embedding_body(self, texts: list[str]) -> Body:
         return {"model": self.endpoint.model, "input": texts, "encoding_format": "base64"}
 
-    async def _complete(
+    async def complete(
         self, messages: Messages, seed: int | None, reply_form: type[BaseModel] | None
     ) -> Said:
-        received = await self._send("/chat/completions", lambda: self._body(messages, seed, reply_form))
+        """What the model says, kept in the cache unless it is nothing."""
+        received = await self._learning(
+            "/chat/completions", lambda: self._body(messages, seed, reply_form), self._cached
+        )
         try:
             message = received.data["choices"][0]["message"]
             refusal, text = message.get("refusal"), _text(message.get("content"))
@@ -214,13 +183,10 @@ class Model:
             body["response_format"] = {"type": "json_object"}
         return body
 
-    async def _send(self, path: str, build: Callable[[], Body]) -> Received:
-        """Sends the body, again without what the endpoint turns out not to understand."""
-        return await self._learning(path, build, self._cached)
-
     async def _learning(
         self, path: str, build: Callable[[], Body], send: Callable[[str, Body, Body], Awaitable[T]]
     ) -> T:
+        """Sends the body, again without what the endpoint turns out not to understand."""
         if not (importing := self.connections.prepare()).done():
             await asyncio.shield(importing)  # one that is cancelled must not take the import from the others
         from openai import APIStatusError  # see Connections.prepare
@@ -359,21 +325,6 @@ class Model:
             name = role.upper()
             return AccessDenied(kind, f"{text} Check REHEARSAL_{name}_KEY, _URL and _MODEL.")
         return ModelFailure(kind, text)
-
-
-def _repaired(
-    text: str, names: Sequence[str], reply_form: type[replies.Reply]
-) -> dict[str, replies.Reply | MalformedReply]:
-    """The parts that were asked for once more: one by itself is read with and without its name."""
-    if reply_form.model_fields.keys() == set(names):
-        return replies.read_parts(text, reply_form)
-    named = replies.form("grades", {names[0]: reply_form})
-    if not isinstance(part := replies.read_parts(text, named)[names[0]], MalformedReply):
-        return {names[0]: part}
-    try:
-        return {names[0]: replies.read(text, reply_form)}
-    except MalformedReply as error:
-        return {names[0]: error}
 
 
 def _is_transient(error: BaseException) -> bool:

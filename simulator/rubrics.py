@@ -286,7 +286,7 @@ class Frame:
         of_first = exhibit.case_references or (exhibit.turn.index > 1 and case.answerable is not None)
         if exhibit.references or not of_first:
             return "\n".join(quoted)
-        question = quote("first_question", case.question, seal)
+        question = quote("first", case.question, seal)
         return self.text(language, "first_reference", question=question, reference="\n".join(quoted))
 
 

@@ -18,7 +18,7 @@ LAYERS = (
     ),
     (
         "llm", "connections", "cache", "prompts", "store", "cases", "knowledge", "files", "replies", "limits",
-        "rates", "reading", "embedding", "spending", "allowance", "kept_answers",
+        "repairs", "rates", "reading", "embedding", "spending", "allowance", "kept_answers",
         "endpoints", "providers", "user_code", "threads", "passages", "returned", "lexical", "counting",
         "verbatim", "mistypings", "typing_variation", "schema", "kinds", "votes", "verdicts", "metrics",
         "specifics", "multiple_choice", "redaction",

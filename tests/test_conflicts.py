@@ -12,7 +12,9 @@ from simulator import reading
 from simulator.analysis.undecided import undecided
 from simulator.commands.app import main
 from simulator.store import find_run, read_run
-from tests.servers.openai import serve
+from simulator.types import Exhibit, Language, Score
+from tests.playing import a_case, a_turn, an_exhibit, at, grader
+from tests.servers.openai import OpenAIServer, serve
 from tests.servers.play import text_of
 
 Evaluate = Callable[..., tuple[int, str]]
@@ -37,20 +39,27 @@ CONFLICT = {"reference": "月額4,180円", "passages": "月額5,280円"}
 CATEGORIES = ("understanding", "relevance", "completeness", "correctness", "coherence", "overall")
 
 
+def reply(conflicts: Any, grade: int) -> str:
+    """One grade throughout, and these contradictions."""
+    words = {"steps": ["一つ"], "conflicts": conflicts, "against": "正解例", "conclusion": "結論"}
+    form = {
+        "turn": words | dict.fromkeys(CATEGORIES, grade),
+        "groundedness": {"reason": "理由", "grade": grade},
+    }
+    return json.dumps(form, ensure_ascii=False)
+
+
 def judge(request: dict[str, Any]) -> str:
     """Grades the row about fees low, and finds that its reference is contradicted."""
     disagree = "5,280円" in text_of(request["messages"][1])
-    words = {
-        "steps": ["一つ"],
-        "conflicts": [CONFLICT] if disagree else [],
-        "against": "正解例",
-        "conclusion": "結論",
-    }
-    grade = 1 if disagree else 5
-    grounded = {"reason": "理由", "grade": grade}
-    return json.dumps(
-        {"turn": words | dict.fromkeys(CATEGORIES, grade), "groundedness": grounded}, ensure_ascii=False
-    )
+    return reply([CONFLICT], 1) if disagree else reply([], 5)
+
+
+async def grades(exhibit: Exhibit, said: str) -> tuple[dict[str, Score], int]:
+    """The scores of a judge that says this, and how many requests they took."""
+    async with OpenAIServer(lambda _: said) as server, at(server) as model:
+        scores = await grader(model("judge"), ["turn", "groundedness"])(exhibit, ())
+        return {score.judge: score for score in scores}, server.counts["chat"]
 
 
 @pytest.fixture
@@ -108,3 +117,67 @@ def test_large_data_sets_flag_the_same_cases(evaluated: Evaluate, monkeypatch: p
 
     assert [(each.case.id, each.turn.index) for each in held] == [("fees", 1)]
     assert undecided(read_run(run)) == held
+
+
+DISAGREE = {
+    "ja": ("マンション1ギガは月額4,180円", "マンション1ギガは月額5,280円", "正解例と資料が食い違っています"),
+    "en": ("4,180 yen a month", "5,280 yen a month", "reference and passages disagree"),
+}
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+@pytest.mark.parametrize("later", [False, True])
+async def test_where_reference_and_passages_disagree_neither_decides(language: Language, later: bool) -> None:
+    """The turn is skipped by the judge that found it, with both quoted, also on a later turn."""
+    right, other, said = DISAGREE[language]
+    conflict = {"reference": right, "passages": other}
+    earlier = [a_turn(1, language)] if later else []
+    exhibit = an_exhibit(a_case(language), *earlier)
+    scores, requests = await grades(exhibit, reply([conflict], 2))
+
+    turn = scores["turn"]
+    assert (turn.state, turn.value, turn.raw) == ("skipped", None, None)
+    assert said in turn.reason
+    assert right in turn.reason
+    assert other in turn.reason
+    assert turn.detail == {"conflicts": [conflict]}
+    assert requests == 1
+
+
+@pytest.mark.parametrize(
+    "conflicts",
+    [
+        [],
+        None,
+        "なし",
+        ["-"],
+        [{"reference": "同じ", "passages": "同じ"}],
+        [{"reference": "4,180円", "passages": ""}],
+    ],
+)
+async def test_what_is_no_conflict_leaves_the_grade(conflicts: Any) -> None:
+    """Nothing, the same words on both sides, or one side without words."""
+    scores, _ = await grades(an_exhibit(), reply(conflicts, 2))
+
+    assert (scores["turn"].state, scores["turn"].raw) == ("scored", 2)
+
+
+@pytest.mark.parametrize("lacks", ["reference", "passages"])
+async def test_a_conflict_needs_both_sides_to_have_been_shown(lacks: str) -> None:
+    """A judge that was shown no reference, or no passage, cannot have found them to disagree."""
+    exhibit = an_exhibit(a_case(references=()))
+    if lacks == "passages":
+        exhibit = an_exhibit(turn=a_turn(1, passages=()))
+    conflict = {"reference": "4,180円", "passages": "5,280円"}
+    scores, _ = await grades(exhibit, reply([conflict], 2))
+
+    assert scores["turn"].state == "scored"
+
+
+async def test_a_reply_without_the_list_of_conflicts_is_read() -> None:
+    """It is one without any."""
+    given = json.loads(reply([], 2))
+    del given["turn"]["conflicts"]
+    scores, requests = await grades(an_exhibit(), json.dumps(given))
+
+    assert (scores["turn"].raw, requests) == (2, 1)

@@ -292,7 +292,7 @@ def test_the_cases_reference_is_shown_on_later_turns(language: Language) -> None
 
     label = {"ja": "今回の発言への正解例はない。", "en": "There is none for this turn."}[language]
     assert f"<reference>\n{says['reference']}\n</reference>" in later
-    assert f"<first_question>\n{says['question']}\n</first_question>" in later
+    assert f"<first>\n{says['question']}\n</first>" in later
     assert label in later
     assert says["reference"] in first
     assert label not in first
@@ -305,7 +305,7 @@ def test_a_turns_own_reference_wins() -> None:
 
     assert "二つ目の正解" in text
     assert "最初の正解" not in text
-    assert "first_question" not in text
+    assert "<first>" not in text
 
 
 @pytest.mark.parametrize(
@@ -326,5 +326,5 @@ def test_what_is_known_about_answerability_is_said(language: Language, answerabl
 
     assert said in first
     assert said in later
-    assert later.index("<first_question>") < later.index(said)
+    assert later.index("<first>") < later.index(said)
     assert said not in unknown
