@@ -281,10 +281,12 @@ class Frame:
     def _reference(self, exhibit: Exhibit, quoted: list[str], seal: str) -> str:
         """The references and what is on record about their question: on later turns the first one."""
         case, language = exhibit.case, exhibit.case.language
+        is_later = exhibit.turn.index > 1
+        if is_later and exhibit.references:
+            return "\n".join(quoted)
         if case.answerable is not None:
             quoted = [*quoted, self.text(language, "answerable" if case.answerable else "unanswerable")]
-        of_first = exhibit.case_references or (exhibit.turn.index > 1 and case.answerable is not None)
-        if exhibit.references or not of_first:
+        if not is_later or (not exhibit.case_references and case.answerable is None):
             return "\n".join(quoted)
         question = quote("first", case.question, seal)
         return self.text(language, "first_reference", question=question, reference="\n".join(quoted))

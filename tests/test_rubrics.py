@@ -299,13 +299,14 @@ def test_the_cases_reference_is_shown_on_later_turns(language: Language) -> None
 
 
 def test_a_turns_own_reference_wins() -> None:
-    """The answer to the first question is not shown beside it."""
-    case = a_case(references=(("最初の正解",), ("二つ目の正解",)))
+    """The answer to the first question is not shown beside it, nor what is on record about that question."""
+    case = a_case(references=(("最初の正解",), ("二つ目の正解",)), answerable=False)
     text = material_of(an_exhibit(case, a_turn(1), turn=a_turn(2)))
 
     assert "二つ目の正解" in text
     assert "最初の正解" not in text
     assert "<first>" not in text
+    assert "登録されている" not in text
 
 
 @pytest.mark.parametrize(
