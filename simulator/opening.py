@@ -16,7 +16,7 @@ from simulator.errors import AccessDenied, MalformedReply, ModelFailure, PromptE
 from simulator.guard import LONGEST, Guard
 from simulator.lexical import normalise, quantities, stem, tokens, unmatched
 from simulator.llm import Messages, Model
-from simulator.prompts import LANGUAGES, check_languages, fingerprint, read_toml, render
+from simulator.prompts import LANGUAGES, check_languages, fingerprint, quote, read_toml, render
 from simulator.types import Case, Language, Persona, Turn, Utterance
 from simulator.users import stable_int
 from simulator.verbatim import codes
@@ -94,8 +94,9 @@ class OpeningPrompts:
         """The one request: who speaks, what they came with, and the form of the reply."""
         table, voice = self._tables[case.language], persona.speaks(case.language)
         form = kinds.skeleton({"message": ("text", str(table["fields"]["message"]))})
+        question = quote("question", case.question)
         system = render(
-            table["system"], name=voice.name, voice=voice.voice.strip(), question=case.question, form=form
+            table["system"], name=voice.name, voice=voice.voice.strip(), question=question, form=form
         )
         return [{"role": "system", "content": system}, {"role": "user", "content": render(table["task"])}]
 

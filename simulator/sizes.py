@@ -191,10 +191,7 @@ class Sizes:
                 "system",
                 name=voice.name,
                 voice=voice.voice,
-                knows="\n".join(f"- {each}" for each in voice.knows),
-                unknown="\n".join(f"- {each}" for each in voice.unknown),
-                question="",
-                goal="",
+                **prompts.about(self.language, voice.knows, voice.unknown, "", ""),
                 turns_left="1",
                 form=prompts.form(self.language),
             )

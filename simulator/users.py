@@ -10,7 +10,7 @@ from simulator.encodable import encodable
 from simulator.errors import MalformedReply, ModelFailure, PromptError
 from simulator.guard import RULES, Guard
 from simulator.llm import Messages, Model
-from simulator.prompts import LANGUAGES, check_languages, fingerprint, read_toml, render
+from simulator.prompts import LANGUAGES, check_languages, fingerprint, quote, read_toml, render
 from simulator.replies import NextLine
 from simulator.types import Case, Language, Persona, Turn, Utterance
 
@@ -49,6 +49,19 @@ class UserPrompts:
     def text(self, language: Language, key: str, **values: str) -> str:
         """A rendered prompt."""
         return render(self._tables[language][key], **values)
+
+    def about(
+        self, language: Language, knows: Sequence[str], unknown: Sequence[str], question: str, goal: str
+    ) -> dict[str, str]:
+        """What the rules say about the matter, quoted: a case's words cannot open a section of their own."""
+        lists = ["\n".join(f"- {item}" for item in items) for items in (knows, unknown)]
+        texts = dict(zip(("knows", "unknown", "question", "goal"), (*lists, question, goal), strict=True))
+        seal = fingerprint(*texts.values())
+        nothing = self.text(language, "nothing")
+        return {
+            key: nothing if key in {"knows", "unknown"} and not text else quote(key, text, seal)
+            for key, text in texts.items()
+        }
 
     def problem(self, language: Language, rule: str) -> str:
         """What is wrong with a draft that broke this rule, as told to the model."""
@@ -124,9 +137,6 @@ class PersonaUser:
         seed = stable_int(self.seed, turn, attempt)
         return await self.model.ask(messages, NextLine, again, seed=seed, read=read_line)
 
-    def _listed(self, items: Sequence[str], language: Language) -> str:
-        return "\n".join(f"- {item}" for item in items) or self.prompts.text(language, "nothing")
-
     def _messages(self, case: Case, turns: tuple[Turn, ...]) -> Messages:
         """The dialogue with roles swapped: the desk is the model's user, the customer its assistant."""
         voice = self.persona.speaks(case.language)
@@ -135,10 +145,13 @@ class PersonaUser:
             "system",
             name=voice.name,
             voice=voice.voice.strip(),
-            knows=self._listed((*voice.knows, *case.facts.knows), case.language),
-            unknown=self._listed((*voice.unknown, *case.facts.unknown), case.language),
-            question=case.question,
-            goal=case.goal or case.question,
+            **self.prompts.about(
+                case.language,
+                (*voice.knows, *case.facts.knows),
+                (*voice.unknown, *case.facts.unknown),
+                case.question,
+                case.goal or case.question,
+            ),
             turns_left=str(max(0, self.turns - len(turns))),
             form=self.prompts.form(case.language),
         )
