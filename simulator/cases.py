@@ -17,7 +17,7 @@ from simulator.files.rows import read_rows
 from simulator.files.text import language_of
 from simulator.files.turns import NO_QUESTION, from_turns, question_of
 from simulator.files.values import READERS, Cell, answerability_tags
-from simulator.types import Case, Language
+from simulator.types import Answer, Case, Language
 
 
 def read_cases(path: str | Path, language: Language | None = None) -> tuple[Case, ...]:
@@ -141,6 +141,8 @@ def case_of(
         fields["question"], fields["history"] = question_of(fields.get("history", ()))
         if not asks and fields["question"] == NO_QUESTION:
             fields["question"] = _told(values) or NO_QUESTION
+    if failed := fields.pop("error", None):
+        fields["recorded"] = (Answer(text="", error=failed), *fields.get("recorded", ())[1:])
     if values:
         fields["values"] = values
     settle(path, row, fields, cells)
@@ -153,7 +155,7 @@ def case_of(
 
 def _values(row: Row, cells: Mapping[str, Cell]) -> dict[str, str]:
     """The other columns as text, lists and objects as JSON; those of a case that we wrote, under `values`."""
-    used = {cell.column for cell in cells.values()}
+    used = {cell.column for field, cell in cells.items() if field != "error"}
     found: dict[str, str] = {}
     for column, value in row.values.items():
         if column == "values" and isinstance(value, dict):
@@ -196,6 +198,8 @@ def _cells(path: Path, row: Row) -> dict[str, Cell]:
     """The cell of each field that this row fills; turns stand for the fields they imply."""
     columns = columns_by_field(row.values)
     cells = {field: Cell(column, row.values[column], row.cells) for field, column in columns.items()}
+    if row.cells and not {"answer", "recorded"} & set(map(field_of, row.values)):
+        cells.pop("error", None)  # a table of questions, with an `error` of its own
     turns = cells.pop("turns", None)
     if turns is None or "question" in cells:
         return cells

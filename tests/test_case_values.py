@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from simulator.cases import read_cases
 from simulator.errors import CaseFileError
 from simulator.files.columns import COLUMNS
-from simulator.types import Answer, Facts, Message, Passage
+from simulator.types import Answer, Facts, Failure, Message, Passage
 from tests.case_files import as_csv, from_cell, one, refusal, saved
 from tests.properties import examples
 
@@ -109,6 +109,46 @@ def test_recorded_answers_in_turns(tmp_path: Path) -> None:
     assert case.recorded == (Answer(text=""), Answer(text="B", passages=(Passage(id="1", text="x"),)))
     with pytest.raises(CaseFileError, match="column 'turns': turn 2 has no question"):
         one(tmp_path, turns=[{"question": "a"}, {"reference": "b"}])
+
+
+@pytest.mark.parametrize(
+    ("logged", "kind"),
+    [
+        ("Timeout after 30 s", "timeout"),
+        ("タイムアウト", "timeout"),
+        ("HTTP 503", "error"),
+        ({"code": 500, "message": "Internal"}, "error"),
+        (None, None),
+        (False, None),
+        ("none", None),
+    ],
+)
+def test_recorded_errors(tmp_path: Path, logged: Any, kind: str | None) -> None:
+    """What a log calls an error is how the bot failed in that turn, in each form of a log."""
+    by_role = [{"role": "user", "content": "a"}, {"role": "assistant", "content": None, "error": logged}]
+    cases = [
+        one(tmp_path, turns=[{"question": "a", "error": logged}]),
+        one(tmp_path, turns=by_role),
+        one(tmp_path, question="a", recorded=[{"text": "", "error": logged}]),
+        one(tmp_path, question="a", answer=None, error=logged),
+    ]
+
+    for case in cases:
+        failures = [answer.error and answer.error.kind for answer in case.recorded if answer.error]
+        assert failures == ([kind] if kind else [])
+
+
+def test_an_error_column_beside_answers(tmp_path: Path) -> None:
+    """A table of answers may tell of errors; in a table of questions the column is the questions' own."""
+    log, questions = tmp_path / "log.csv", tmp_path / "questions.csv"
+    log.write_text("question,answer,error\na,,HTTP 503\nb,B,\n", encoding="utf-8")
+    questions.write_text("question,error\nWhat is this?,HTTP 503\n", encoding="utf-8")
+
+    failed, answered = read_cases(log)
+
+    assert [answer.error for answer in failed.recorded] == [Failure(kind="error", message="HTTP 503")]
+    assert answered.recorded == ()
+    assert read_cases(questions)[0].recorded == ()
 
 
 def test_script_and_recorded_answers(tmp_path: Path) -> None:

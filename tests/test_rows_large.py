@@ -35,6 +35,7 @@ def run(tmp_path: Path) -> Path:
             "question": f"{n}番は?",
             "reference": "はい、できます。",
             "answer": "" if n == 5 else "はい、できます。" if n % 3 else f"いいえ。{n}",
+            "error": "HTTP 503" if n == 5 else None,
             "answerable": n != 7,
         }
         for n in range(COUNT)

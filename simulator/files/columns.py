@@ -32,6 +32,7 @@ facts       facts 事実 前提 前提情報 顧客情報 顧客の事情
 choices     choices options 選択肢
 label       label ラベル 正解ラベル
 answer      answer 回答 回答文 応答 ボットの回答 response actual_output bot_answer prediction
+error       error エラー エラー内容
 contexts    contexts context 根拠 根拠文 根拠文書 文脈 コンテキスト 検索結果 参照文
 contexts    retrieved_contexts retrieval_context
 script      script 台本 followups follow_ups 以後の発言 続きの発言

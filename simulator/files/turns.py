@@ -6,7 +6,7 @@ from pydantic import JsonValue
 
 from simulator.files.columns import columns_by_field
 from simulator.files.quoting import shown
-from simulator.files.values import Cell, contexts, message, references, text, words
+from simulator.files.values import Cell, contexts, error, message, references, text, words
 from simulator.types import Message
 
 Record = dict[str, JsonValue]
@@ -79,13 +79,15 @@ def _contexts(turn: Record) -> tuple[str, ...]:
 
 def _recorded(turns: list[Record]) -> list[JsonValue]:
     """What the bot answered, up to the last answer; a turn without one in between gets an empty text."""
-    answers: list[JsonValue] = []
+    answers: list[Record] = []
     for number, turn in enumerate(turns, 1):
-        if "answer" in turn:
-            said = text(Cell("answer", turn["answer"]))
+        failed = error(Cell("error", turn["error"])) if "error" in turn else None
+        if "answer" in turn or failed:
+            said = text(Cell("answer", turn.get("answer")))
             answers += [{"text": ""}] * (number - 1 - len(answers))
             answers.append({"text": said, "passages": _retrieved(turn)})
-    return answers
+            answers[-1] |= {"error": failed.model_dump()} if failed else {}
+    return list(answers)
 
 
 def _retrieved(turn: Record) -> list[JsonValue]:
@@ -107,7 +109,7 @@ def _exchanges(turns: list[Record]) -> tuple[list[JsonValue], list[Record]]:
     opening: list[JsonValue] = []
     exchanges: list[Record] = []
     for turn in turns:
-        said = message(turn)
+        said = message(turn if "error" not in turn else {**turn, "content": turn.get("content") or ""})
         if said.role == "assistant" and not exchanges:
             opening.append({"role": "assistant", "content": said.content})
         elif said.role == "assistant":
@@ -124,6 +126,7 @@ def _reply(exchange: Record, content: str, turn: Record) -> None:
     given = _fields(turn)
     said = f"{exchange['answer']}\n{content}" if exchange.get("answer") else content
     exchange |= {"answer": said, "reference": said}
+    exchange |= {"error": given["error"]} if "error" in given else {}
     exchange["passages"] = _together(exchange.get("passages"), _passages(given))
     exchange["contexts"] = _together(exchange.get("contexts"), _contexts(given))
 

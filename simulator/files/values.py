@@ -3,6 +3,7 @@
 Every function raises ValueError with what it accepts; `simulator.cases` adds file, line and column.
 """
 
+import contextlib
 import json
 import re
 import unicodedata
@@ -13,7 +14,7 @@ from pydantic import JsonValue, ValidationError
 
 from simulator.files.columns import is_empty, one_per_line
 from simulator.files.quoting import shown
-from simulator.types import Answer, Facts, Handover, Language, Message
+from simulator.types import Answer, Facts, Failure, Handover, Language, Message
 
 _YES = frozenset(
     {"yes", "y", "true", "t", "1", "answerable", "可", "可能", "回答可", "回答可能", "はい", "有", "あり"}
@@ -37,6 +38,8 @@ _HANDOVERS: Mapping[str, Handover] = {
     "禁止": "forbidden", "不可": "forbidden", "不要": "forbidden",
     "optional": "optional", "任意": "optional", "可": "optional", "どちらでも": "optional",
 }  # fmt: skip
+_NO_ERROR = frozenset({"", "none", "null", "nan", "n/a", "-", "ok", "success", "成功", "正常"})
+_TIMEOUT = re.compile(r"time[sd]?[ _-]*out|timeout|タイムアウト|時間切れ", re.IGNORECASE)
 _CUSTOMER = "user|customer|human|ユーザー|ユーザ|利用者|お客様|お客さま|顧客|客|質問者"
 _DESK = (
     "assistant|bot|chatbot|ai|agent|アシスタント|ボット|チャットボット"
@@ -123,6 +126,18 @@ def choices(cell: Cell) -> tuple[str, ...]:
     """The options in their order; an empty or repeated one keeps its place in a JSON list."""
     listed = _listed(cell)
     return tuple(map(_plain, listed)) if listed is not None else _items(cell, r"[|｜\n]")
+
+
+def error(cell: Cell) -> Failure | None:
+    """How the bot failed instead of answering, as the log calls it; None where it calls it nothing."""
+    value = cell.value
+    if isinstance(value, dict):
+        told = [value.get(key) for key in ("kind", "type", "code", "message")]
+        value = ": ".join(_plain(each) for each in told if not is_empty(each)) or json.dumps(value)
+    if _word(value) in _NO | _NO_ERROR:
+        return None
+    said = " ".join(_plain(value).split())
+    return Failure(kind="timeout" if _TIMEOUT.search(said) else "error", message=said)
 
 
 def contexts(cell: Cell) -> tuple[str, ...]:
@@ -263,12 +278,22 @@ def _items(cell: Cell, separator: str) -> tuple[str, ...]:
 def _answer(value: JsonValue) -> Answer:
     if not isinstance(value, dict):
         return Answer(text=_plain(value).strip())
+    if "error" in value:
+        value = {"text": "", **value, "error": _failure(value["error"])}
     try:
         return Answer.model_validate(value)
     except ValidationError as error:
         where = ".".join(map(str, error.errors()[0]["loc"]))
         msg = f'{shown(where)} is not understood; write {{"text": "...", "passages": [{{"id", "text"}}]}}'
         raise ValueError(msg) from None
+
+
+def _failure(value: JsonValue) -> JsonValue:
+    """An error as this program writes it stays what it is; of a log's own the reader makes one."""
+    with contextlib.suppress(ValidationError):
+        return Failure.model_validate(value).model_dump()
+    found = error(Cell("error", value))
+    return found.model_dump() if found else None
 
 
 def _context(value: JsonValue) -> str:
@@ -309,6 +334,7 @@ READERS: Mapping[str, Callable[[Cell], Any]] = {
     "choices": choices,
     "label": text,
     "answer": answer,
+    "error": error,
     "contexts": contexts,
     "tags": words,
     "script": script,
