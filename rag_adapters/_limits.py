@@ -82,7 +82,7 @@ class LimitedBot:
     def __init__(self, rag: Rag, limits: Limits) -> None:
         self.rag, self.limits, self.again = rag, limits, 0
         places = asyncio.Semaphore(limits.concurrency) if limits.concurrency else None
-        self.traits = Traits(takes=traits_of(rag).takes, places=places)
+        self.traits = Traits(traits_of(rag).takes, places, traits_of(rag).at_once)
 
     async def __call__(self, query: Query) -> Any:
         """The bot's answer; raises RagFailure with the number of attempts in its message."""

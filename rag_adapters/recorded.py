@@ -3,7 +3,7 @@
 from difflib import SequenceMatcher
 
 from rag_adapters._limits import limited
-from simulator import Answer, Case, InputError, Message, Query, Rag, RagFailure, Traits, passages_of
+from simulator import Answer, Case, Message, Query, Rag, RagFailure, Traits, passages_of
 
 # A line that is less like the log's than this (0..1) is another one; typing slips stay far above it.
 _LEAST_LIKENESS = 0.6
@@ -14,19 +14,17 @@ def connect(*, cases: tuple[Case, ...]) -> Rag:
     """The recorded answers of these cases: of a whole dialogue turn by turn, else of the first turn."""
     # Of a large data set, rows are looked up where they are kept.
     lookup = getattr(cases, "of_id", None) or {case.id: case for case in cases}.get
-    if cases and not any(map(answers_of, cases)):
-        msg = "none of the questions has a recorded answer. Add a column 'answer' to the file."
-        raise InputError(msg)
 
     def answer(query: Query) -> Answer:
         case = lookup(query.case)
         answers = answers_of(case) if case else ()
         turn = _asked(query.history) - _asked(case.history if case else ())
-        if turn >= len(answers) or not answers[turn].text.strip():
-            raise RagFailure("empty", _not_recorded(query.case, turn, len(answers)))
+        if turn >= len(answers) or not (answers[turn].text.strip() or answers[turn].error):
+            told = f"question {query.case} has no recorded answer" + (f" to turn {turn + 1}" if turn else "")
+            raise RagFailure("unrecorded", told)
         if case and not _is_the_logs(case, turn, query.text):
             told = f"question {query.case}, turn {turn + 1}: the log has no answer to what is asked here"
-            raise RagFailure("empty", told)
+            raise RagFailure("unrecorded", told)
         return answers[turn]
 
     vars(answer).update(traits=Traits(at_once=True))
@@ -35,8 +33,10 @@ def connect(*, cases: tuple[Case, ...]) -> Rag:
 
 def answers_of(case: Case) -> tuple[Answer, ...]:
     """What was answered when the dialogue of a case was logged, else its one answer; empty without either."""
-    if case.recorded:
+    if any(answer.passages for answer in case.recorded):
         return case.recorded
+    if case.recorded:  # a log without any passages was kept without them
+        return tuple(answer.model_copy(update={"shows_passages": False}) for answer in case.recorded)
     if case.answer is None:
         return ()
     contexts = passages_of(case.contexts)
@@ -48,14 +48,6 @@ def _is_the_logs(case: Case, turn: int, said: str) -> bool:
     if not 0 < turn <= len(case.script):
         return True
     return SequenceMatcher(None, case.script[turn - 1], said).ratio() >= _LEAST_LIKENESS
-
-
-def _not_recorded(case: str, turn: int, length: int) -> str:
-    if turn < length or not length:
-        return f"question {case} has no recorded answer" + (f" to turn {turn + 1}" if turn else "")
-    if length == 1:
-        return f"question {case} has an answer to its first turn only: --turns 1"
-    return f"question {case} has answers to its first {length} turns only: --turns {length}"
 
 
 def _asked(history: tuple[Message, ...]) -> int:

@@ -80,7 +80,7 @@ async def converse(
     talk = start
     while True:
         index = len(talk.turns) + 1
-        if failed := _rag_gave_out(talk):
+        if not traits_of(rag).at_once and (failed := _rag_gave_out(talk)):
             return _end(talk, Ended.RAG_FAILED, failed.message)
         if index > turns and not parting:
             return _end(talk, Ended.TURN_LIMIT, "")

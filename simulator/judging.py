@@ -329,7 +329,7 @@ def declared_scale(function: Callable[..., Any]) -> tuple[float, float] | None:
 def by_rule(rubric: Rubric, exhibit: Exhibit, frame: Frame, name: str = "") -> Score | None:
     """What needs no model: what is missing skips, and no answer gets the lowest grade."""
     name = name or rubric.name
-    if exhibit.turn.answer.error is not None and rubric.grades != "answer":
+    if exhibit.turn.answer.error is not None and rubric.grades != "answer" and not exhibit.turn.unrecorded:
         if rubric.grades == "customer":
             return None
         return _bare(name, exhibit, "skipped", frame.text(exhibit.case.language, "no_passages"))
@@ -340,6 +340,8 @@ def _ruled(
     judge: str, missing: str | None, exhibit: Exhibit, frame: Frame, scale: tuple[float, float]
 ) -> Score | None:
     language, error = exhibit.case.language, exhibit.turn.answer.error
+    if exhibit.turn.unrecorded:
+        return _bare(judge, exhibit, "skipped", frame.text(language, "unrecorded"))
     if missing == "reference":
         return _bare(
             judge, exhibit, "skipped", frame.text(language, "no_reference", turn=str(exhibit.turn.index))

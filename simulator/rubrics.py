@@ -39,6 +39,7 @@ _FRAME: dict[str, set[str]] = {
     "disagree": {"reference", "passages"},
     "no_passages": set(),
     "no_answer": {"kind"},
+    "unrecorded": set(),
     "no_stand_in": {"judge"},
     "cut": {"count"},
     "left_out": {"count"},

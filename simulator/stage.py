@@ -114,7 +114,7 @@ class Stage:
         if lines := script_of(self.scripts, conversation):
             return self._masking(MixedUser(lines, plays))
         script = conversation.case.script
-        return self._masking(MixedUser(script) if script else plays)
+        return self._masking(MixedUser(script) if script or self._is_log else plays)
 
     def _masking(self, user: User) -> User:
         return MaskedUser(user, self.redactor) if self.redactor else user
@@ -122,7 +122,7 @@ class Stage:
     def turns(self, conversation: Conversation) -> tuple[int, bool]:
         """How many turns a conversation may have, and whether its customer is asked how they leave.
 
-        A case's own script and a replay end with their last line; nobody is asked then.
+        A case's own script, a replay and a log end with their last line; nobody is asked then.
         """
         if self.asks_once:
             return 1, False
@@ -130,7 +130,14 @@ class Stage:
         if said or conversation.case.script:
             return len(said) if said else 1 + len(conversation.case.script), False
         lines = script_of(self.scripts, conversation) or ()
+        if self._is_log:
+            return 1 + len(lines), False
         return max(self.settings.turns, 1 + len(lines)), True
+
+    @property
+    def _is_log(self) -> bool:
+        """Whether the bot's answers are recorded ones: nothing may be said that the log does not have."""
+        return self.settings.adapter == "recorded"
 
     def _player(self, conversation: Conversation) -> User:
         persona, seed = self.personas[conversation.persona], self._seed(conversation)

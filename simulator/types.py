@@ -54,11 +54,15 @@ class Usage(Value):
 
 
 class Failure(Value):
-    """Why a boundary (bot, model) gave nothing usable; `kind` is a word to count by."""
+    """Why a boundary (bot, model) gave nothing usable; `kind` is a word to count by.
+
+    `unrecorded` is nobody's failure: a log has no answer to what the customer said.
+    """
 
     kind: Literal[
-        "timeout", "error", "empty", "malformed", "refused", "off_scale", "denied", "unreachable", "guard"
-    ]
+        "timeout", "error", "empty", "malformed", "refused", "off_scale", "denied", "unreachable", "guard",
+        "unrecorded",
+    ]  # fmt: skip
     message: str
 
 
@@ -123,7 +127,8 @@ class Case(Value):
     `references` holds the acceptable answers per turn: `references[0]` belongs to turn 1.
     `passages` are the ids of the gold passages; `answer` and `contexts` are a recorded reply.
     `script` is what the customer says from turn 2 on, line by line; `recorded` is what a bot answered
-    when the dialogue was logged: `recorded[0]` belongs to turn 1, an empty text to a turn without answer.
+    when the dialogue was logged: `recorded[0]` belongs to turn 1, an empty text to a turn without answer,
+    unless its `error` says that the bot failed.
     `values` are the row's other columns as text, by header: what a prompt may use.
     """
 
@@ -177,6 +182,11 @@ class Turn(Value):
     def meant(self) -> str:
         """What the customer meant to type."""
         return self.clean or self.user
+
+    @property
+    def unrecorded(self) -> bool:
+        """Whether this is a customer line of a log that has no answer to it: nothing to grade."""
+        return self.answer.error is not None and self.answer.error.kind == "unrecorded"
 
 
 class Ended(StrEnum):

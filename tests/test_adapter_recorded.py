@@ -3,7 +3,8 @@
 import pytest
 
 from rag_adapters.recorded import connect
-from simulator import Answer, Case, InputError, Message, Passage, Query, RagFailure
+from simulator import Answer, Case, Message, Passage, Query, RagFailure
+from simulator.types import Failure
 
 BEFORE = (Message(role="user", content="前"), Message(role="assistant", content="答え"))
 CASES = (
@@ -32,21 +33,33 @@ def test_a_history_of_the_case_is_no_earlier_turn() -> None:
     [
         (Query(text="無記録", case="c3"), "question c3 has no recorded answer"),
         (Query(text="?", case="unknown"), "question unknown has no recorded answer"),
-        (Query(text="それで？", case="c1", history=BEFORE), "first turn only: --turns 1"),
+        (Query(text="それで？", case="c1", history=BEFORE), "question c1 has no recorded answer to turn 2"),
     ],
 )
-def test_what_was_not_recorded_is_empty(query: Query, said: str) -> None:
-    """A missing answer is the bot's failure, of the kind that says so."""
+def test_what_was_not_recorded_is_not_the_bots_failure(query: Query, said: str) -> None:
+    """A missing answer has a kind of its own, which nobody is blamed for."""
     with pytest.raises(RagFailure, match=said) as caught:
         connect(cases=CASES)(query)
 
-    assert caught.value.failure.kind == "empty"
+    assert caught.value.failure.kind == "unrecorded"
 
 
-def test_a_file_without_any_answer_is_refused_before_the_start() -> None:
-    """The message says which column is missing."""
-    with pytest.raises(InputError, match="column 'answer'"):
-        connect(cases=CASES[2:])
+def test_a_recorded_error_is_what_the_bot_answered() -> None:
+    """The failure that the log tells of is the bot's own."""
+    failed = Answer(text="", error=Failure(kind="timeout", message="Timeout after 30 s"))
+    case = Case(id="c5", question="料金は？", language="ja", recorded=(failed,))
+
+    answer = connect(cases=(case,))(Query(text="料金は？", case="c5"))
+
+    assert answer.error == failed.error
+
+
+def test_a_dialogue_without_passages_was_logged_without_them() -> None:
+    """Nobody knows what was retrieved; beside a turn that has passages, nothing was."""
+    case = DIALOGUE.model_copy(update={"recorded": DIALOGUE.recorded[1:2]})
+
+    assert not connect(cases=(case,))(turn("いくら？", 0)).shows_passages
+    assert connect(cases=(DIALOGUE,))(turn("それは税込の料金ですか？", 1)).shows_passages
 
 
 DIALOGUE = Case(
@@ -82,7 +95,7 @@ def test_a_dialogue_has_an_answer_to_each_turn() -> None:
     [
         (turn("送料はかかりますか？", 1), "question c4, turn 2: the log has no answer to what is asked here"),
         (turn("本当？", 2), "question c4 has no recorded answer to turn 3"),
-        (turn("では？", 3), "question c4 has answers to its first 3 turns only: --turns 3"),
+        (turn("では？", 3), "question c4 has no recorded answer to turn 4"),
     ],
 )
 def test_a_dialogue_answers_what_was_asked_in_it(query: Query, said: str) -> None:
@@ -90,5 +103,5 @@ def test_a_dialogue_answers_what_was_asked_in_it(query: Query, said: str) -> Non
     with pytest.raises(RagFailure) as caught:
         connect(cases=(DIALOGUE,))(query)
 
-    assert caught.value.failure.kind == "empty"
+    assert caught.value.failure.kind == "unrecorded"
     assert caught.value.failure.message == said

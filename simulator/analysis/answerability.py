@@ -178,7 +178,7 @@ def _only_asks(text: str, language: Language) -> bool:
 
 def _place(talk: Conversation) -> str:
     """The field of the table that a conversation is counted in."""
-    if talk.case.answerable is None:
+    if talk.case.answerable is None or talk.turns[0].unrecorded:
         return "unmarked"
     done = outcome(talk.turns[0], talk.case.language)
     if done == "not_answered":
@@ -196,7 +196,7 @@ def _holds(talk: Conversation) -> bool:
 
 
 def _handed_place(talk: Conversation) -> str:
-    if talk.case.handover == "optional":
+    if talk.case.handover == "optional" or all(turn.unrecorded for turn in talk.turns):
         return "unmarked"
     if all(turn_failure(turn) for turn in talk.turns):
         return "not_answered"

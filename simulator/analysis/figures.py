@@ -197,6 +197,7 @@ class Summary(Value):
     red_second: int
     reddest: tuple[RedTurn, ...]
     bot_failures: dict[str, int]
+    unrecorded: int = 0
     panel: tuple[PanelAgreement, ...] = ()
     votes: tuple[VoteAgreement, ...] = ()
     corrected: Corrected | None = None

@@ -95,6 +95,10 @@ class Gate(Value):
 def decide(summary: Summary, target: float | None, max_failed: float) -> Gate:
     """The gate at `target` (0..1); `max_failed` is the largest share of failures that is tolerated."""
     missing, against = _missing(summary, max_failed), _against(summary, target)
+    if (
+        target is None and 0 < summary.turns == summary.unrecorded
+    ):  # a log without answers was only to be read
+        missing = [finding for finding in missing if finding.problem != "ungraded"]
     decisive = summary.corrected.interval[0] if summary.corrected else summary.score
     reached = target is not None and decisive is not None and decisive >= target - _SAME
     findings = tuple(against + missing)

@@ -135,6 +135,8 @@ def _seconds(held: _Held, condition: Condition) -> Measured:
     """The 95th percentile of the bot's seconds; no answer is slower than any."""
 
     def taken(turn: Turn) -> float | None:
+        if turn.unrecorded:
+            return None
         return float("inf") if turn_failure(turn) else turn.answer.seconds
 
     times = [seconds for _, turn in held.turns() if (seconds := taken(turn)) is not None]

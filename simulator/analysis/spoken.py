@@ -44,6 +44,7 @@ class Spoken:
     failure: str | None
     said: Turn | None
     excluded: bool = False
+    unrecorded: bool = False
 
 
 @dataclass(slots=True)
@@ -89,7 +90,8 @@ def _one(talk: Conversation, turn: Turn, scores: Scores, rules: RedRules, primar
     if failure and not any(is_unanswered(s) for s in scores.values()):
         marks = (Mark(kind="no_answer", severity="major", reason=f"no answer: {failure}"),)
     value = verdict.value if verdict else None
-    return Spoken(talk.id, talk.case.id, talk.persona, turn.index, scores, value, marks, failure, turn)
+    about = (talk.id, talk.case.id, talk.persona, turn.index)
+    return Spoken(*about, scores, value, marks, failure, turn, unrecorded=turn.unrecorded)
 
 
 class _Slim:
@@ -130,7 +132,9 @@ def without_spoilt(spoken: Iterable[Spoken], customers: Customers) -> list[Spoke
 
 
 def turn_failure(turn: Turn) -> str | None:
-    """The kind of the bot's failure in a turn, or None when it answered."""
+    """The kind of the bot's failure in a turn; None when it answered, or when a log does not tell."""
+    if turn.unrecorded:
+        return None
     if turn.answer.error:
         return turn.answer.error.kind
     return None if turn.answer.text.strip() else "empty"

@@ -79,6 +79,7 @@ def summarise(
     values, clusters = _clustered(means, started)
     red = sorted((s for s in spoken if s.marks), key=_worst_first)
     turns = _graded_turns(results, spoken) if results.verdicts else []
+    nothing_to_grade = {s.talk for s in spoken if s.unrecorded} - {s.talk for s in spoken if not s.unrecorded}
     return Summary(
         run=results.run.id,
         status=results.run.status,
@@ -98,7 +99,10 @@ def summarise(
         finished=sum(c.ended is not None and c.ended not in CUT_OFF for c in started),
         spared=every.unbegun if STOPPED_EARLY in results.notes else 0,
         graded=len(means),
-        missing=sum(c.ended is not None and c.id not in means for c in started),
+        missing=sum(
+            c.ended is not None and c.id not in means and c.id not in nothing_to_grade for c in started
+        ),
+        unrecorded=sum(s.unrecorded for s in spoken),
         ended=dict(Counter(c.ended.value for c in started if c.ended)),
         turns=len(spoken),
         red=len(red),
@@ -185,7 +189,7 @@ def _judge(name: str, spoken: Sequence[Spoken]) -> JudgeSummary:
     scored = [s for s in spoken if (score := s.scores.get(name)) and score.state == "scored"]
     values = [s.scores[name].value or 0.0 for s in scored]
     excluded = sum(s.excluded for s in spoken)
-    asked = [s for s in spoken if not s.excluded]
+    asked = [s for s in spoken if not (s.excluded or s.unrecorded)]
     failures = Counter(kind for s in asked if (kind := _failure_kind(name, s.scores)))
     rubrics = _unique(score.rubric for s in scored if (score := s.scores[name]).rubric and not score.by_rule)
     return JudgeSummary(

@@ -64,10 +64,14 @@ class Rows:
     def turns(self) -> dict[tuple[str, int], bool]:
         """Whether the bot failed in each turn that was spoken."""
         rows = self._file.execute(
-            """SELECT conversation, turn, json_extract(answer, '$.error') IS NOT NULL,
+            """SELECT conversation, turn, json_extract(answer, '$.error.kind'),
               json_extract(answer, '$.text') FROM turns WHERE answer IS NOT NULL"""
         )
-        return {(c, t): bool(failed) or not text.strip() for c, t, failed, text in rows if c in self.talks}
+        return {
+            (c, t): kind != "unrecorded" and bool(kind or not text.strip())
+            for c, t, kind, text in rows
+            if c in self.talks
+        }
 
     def judges(self) -> tuple[str, ...]:
         """Everyone who graded."""

@@ -30,7 +30,8 @@ class ScoresByTurn(dict[tuple[str, int], dict[str, Score]]):
 
 def is_scripted(talk: Conversation, settings: Mapping[str, object]) -> bool:
     """Whether the customer's lines were given beforehand: then nobody is at fault for them."""
-    return bool(talk.case.script or settings.get("script") or settings.get("replay"))
+    given = talk.case.script or settings.get("script") or settings.get("replay")
+    return bool(given) or settings.get("adapter") == "recorded"
 
 
 def gives_nothing(turn: Turn, case: Case) -> bool:

@@ -26,7 +26,8 @@ class Pair(NamedTuple):
 class Matched(NamedTuple):
     """The comparable turns of two runs, and how many turns are not.
 
-    `differing` turns exist in both, but the customer said something else; `alone` are in one run only.
+    `differing` turns exist in both, but the customer said something else; `alone` were answered in one run
+    only, for the other one ends before, or is a log without an answer to them.
     """
 
     pairs: tuple[Pair, ...]
@@ -45,11 +46,16 @@ def matched(one: Results, other: Results) -> Matched:
             alone += len(talk.turns)
             continue
         case = (talk if one.run.id > other.run.id else beside).case
-        found = [Pair(one.run.id, other.run.id, *both, talk.repeat) for both in _same(talk, beside, case)]
+        same = list(_same(talk, beside, case))
+        found = [
+            Pair(one.run.id, other.run.id, *both, talk.repeat)
+            for both in same
+            if not any(each.turn.unrecorded for each in both)
+        ]
         shorter, longer = sorted((len(talk.turns), len(beside.turns)))
         pairs += found
-        differing += shorter - len(found)
-        alone += longer - shorter
+        differing += shorter - len(same)
+        alone += longer - shorter + len(same) - len(found)
     alone += sum(len(talk.turns) for talk in theirs.values())
     return Matched(tuple(pairs), differing, alone)
 

@@ -117,7 +117,7 @@ def _page(  # noqa: PLR0917 - as `render`
 
 def _part(results: Results, talks: list[Talk], summary: Summary, words: Words) -> str:
     """What the page says when it does not show every conversation."""
-    held = summary.graded + summary.missing
+    held = summary.graded + summary.missing + summary.unrecorded
     if not summary.rows:
         held = sum(bool(talk.turns or talk.ended) for talk in results.conversations)
     if len(talks) == held:

@@ -135,6 +135,12 @@ def _conversations(summary: Summary, words: Words) -> list[Note]:
         n, kinds = sum(summary.bot_failures.values()), counts(summary.bot_failures, "failure", words)
         key = "note.silent" if n == summary.turns else "note.bot"
         found.append(Note(text=words(key, n=n, turns=summary.turns, kinds=kinds), alarm=True))
+    if summary.unrecorded:
+        every = summary.unrecorded == summary.turns
+        text = words(
+            "note.unrecorded_all" if every else "note.unrecorded", n=summary.unrecorded, turns=summary.turns
+        )
+        found.append(Note(text=text, alarm=every))
     return found
 
 

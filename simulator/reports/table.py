@@ -89,6 +89,8 @@ def mark_text(red: RedTurn, words: Words) -> str:
 
 def answer_text(turn: Turn, failure: str | None, words: Words) -> str:
     """What the bot said, or that it said nothing and why."""
+    if turn.unrecorded:
+        return words("unrecorded")
     silent = words("no_answer", kind=words.name("failure", failure)) if failure else ""
     return plain(turn.answer.text) if turn.answer.text.strip() else silent
 

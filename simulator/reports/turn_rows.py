@@ -29,7 +29,7 @@ def _row(talk: Conversation, turn: Turn, scores: Mapping[str, Score], told: Told
         "ended": talk.ended.value if talk.ended else None,
         "user": turn.user,
         "answer": turn.answer.text,
-        "answer_failure": turn_failure(turn),
+        "answer_failure": "unrecorded" if turn.unrecorded else turn_failure(turn),
         "answer_seconds": turn.answer.seconds,
         "passages": [passage.id for passage in turn.answer.passages],
         "red": red is not None,

@@ -1,0 +1,171 @@
+"""A log that ends is not a silent bot: what it has no answer to is counted, and held against nobody."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.changes.past import past_run
+from simulator.commands.app import main
+from simulator.store import find_run, read_run
+from simulator.types import Language, Results
+from tests.servers.openai import OpenAIServer, serve
+
+COMMANDS = ["simulate", "evaluate"]
+SAID: dict[Language, tuple[str, str, str]] = {
+    "ja": (
+        "マンションで光を使うと月いくらですか",
+        "マンション1ギガの月額は4,180円です。",
+        "それは税込ですか",
+    ),
+    "en": (
+        "How much is fibre a month in a flat?",
+        "Fibre in a flat is 4,180 yen a month, with tax.",
+        "With tax?",
+    ),
+}
+KEY = "sk-very-secret-0123456789"
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
+    """The fake endpoint as the judge."""
+    with serve(key=KEY) as started:
+        monkeypatch.setenv("REHEARSAL_JUDGE_URL", started.url)
+        monkeypatch.setenv("REHEARSAL_JUDGE_KEY", KEY)
+        yield started
+
+
+def log(*rows: dict[str, Any]) -> str:
+    """The name of a new log."""
+    text = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+    Path("log.jsonl").write_text(text, encoding="utf-8")
+    return "log.jsonl"
+
+
+def ended(language: Language) -> dict[str, Any]:
+    """A dialogue whose last line nobody answered."""
+    asked, told, later = SAID[language]
+    said = [("user", asked), ("assistant", told), ("user", later)]
+    return {"id": "ended", "turns": [{"role": who, "content": text} for who, text in said]}
+
+
+def unanswered(language: Language) -> dict[str, Any]:
+    """A dialogue whose first line nobody answered."""
+    asked, told, later = SAID[language]
+    return {"id": "late", "turns": [{"question": asked}, {"question": later, "answer": told}]}
+
+
+def graded(command: str, path: str, *options: str, code: int = 0) -> Results:
+    """The run that a command makes of a log."""
+    cases = [path] if command == "evaluate" else ["--cases", path, "--persona", "calm"]
+    assert main([command, *cases, "--adapter", "recorded", *options]) == code
+    return read_run(find_run("latest", Path("runs")))
+
+
+def states(results: Results, conversation: str, turn: int) -> set[str]:
+    """What became of the grades of a turn."""
+    return {s.state for s in results.scores if (s.conversation, s.turn) == (conversation, turn)}
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_a_line_without_a_recorded_answer_is_a_turn_that_nobody_grades(
+    language: Language, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The last line, or one in between: skipped by every judge with a reason, not red, no failure."""
+    results = graded("simulate", log(ended(language), unanswered(language)), "--offline", "--json")
+    out, err = capsys.readouterr()
+    shown, (one, other) = json.loads(out), results.conversations
+    skipped = [s for s in results.scores if (s.conversation, s.turn) in {(one.id, 2), (other.id, 1)}]
+
+    assert [len(talk.turns) for talk in (one, other)] == [2, 2]
+    assert {score.state for score in skipped} == {"skipped"}
+    why = {"ja": "記録に、この発言への回答がありません", "en": "the log has no answer to this message"}
+    assert {score.reason for score in skipped} == {why[language]}
+    assert len(skipped) == 2 * len(shown["judges"])
+    assert shown["turns"] == 4
+    assert ("記録に回答がありません" if language == "ja" else "The log has no answer to 2 of 4") in err
+    assert ("応答しませんでした" if language == "ja" else "gave no answer") not in err
+    assert shown["red"] == past_run(find_run("latest", Path("runs"))).red == 0
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_nobody_is_blamed_for_what_a_log_does_not_tell(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither red, nor anything to fix; the score is that of what was answered."""
+    question, answer, _ = SAID["ja"]
+    rows = {"id": "a", "question": question, "answer": answer}, {"id": "b", "question": "住所変更は?"}
+    results = graded(command, log(*rows), "--offline", "--json")
+    shown = json.loads(capsys.readouterr().out)
+    main(["fixes", "--json"])
+    fixes = json.loads(capsys.readouterr().out)
+
+    assert [len(talk.turns) for talk in results.conversations] == [1, 1]
+    assert (shown["turns"], shown["red"], shown["reasons"]) == (2, 0, [])
+    assert shown["score"] > 0.9
+    assert fixes["fixes"] == []
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_log_without_any_answer_is_read(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Turns are counted and there is no score, which is no error; with a target nothing was decided."""
+    path = log({"question": "料金はいくらですか"}, {"question": "住所変更はどこでしますか"})
+    graded(command, path, "--offline", "--json")
+    shown, err = capsys.readouterr()
+    found = json.loads(shown)
+    graded(command, path, "--offline", "--target", "80", code=3)
+
+    assert (found["turns"], found["score"], found["red"], found["passed"]) == (2, None, 0, None)
+    assert "その列の名前をanswer" in "".join(err.split())
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_model_is_not_asked_about_what_a_log_does_not_tell(command: str, server: OpenAIServer) -> None:
+    """With a model as judge the line costs nothing, and is skipped as offline."""
+    results = graded(command, log({"question": "料金はいくらですか"}))
+    [talk] = results.conversations
+
+    assert states(results, talk.id, 1) == {"skipped"}
+    assert not [request for request in server.requests if request.path.endswith("/chat/completions")]
+
+
+def test_a_log_is_not_talked_on() -> None:
+    """A row with one answer is one turn, whatever --turns says: no line is made up to go on."""
+    question, answer, _ = SAID["ja"]
+    results = graded("simulate", log({"question": question, "answer": answer}), "--offline", "--turns", "5")
+    [talk] = results.conversations
+
+    assert [turn.user for turn in talk.turns] == [question]
+    assert talk.closing == ""
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("model", [False, True])
+def test_a_recorded_error_is_the_bots_failure(
+    command: str, model: bool, server: OpenAIServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The lowest grade by rule, red, and counted as no answer."""
+    row = {"question": "料金はいくらですか", "answer": None, "error": "Timeout after 30 s"}
+    results = graded(command, log(row), "--json", *([] if model else ["--offline"]), code=3)
+    shown = json.loads(capsys.readouterr().out)
+    verdicts = [score for score in results.scores if score.state == "scored"]
+
+    assert verdicts
+    assert all(score.by_rule and score.raw == score.scale[0] for score in verdicts)
+    assert shown["red"] == 1
+    assert not server.requests
+
+
+def test_a_log_is_read_on_after_errors() -> None:
+    """Two failures in a row end a conversation with a bot; a log says itself where it ends."""
+    says = [{"question": f"{n}回目の質問です", "error": "HTTP 503"} for n in (1, 2)]
+    results = graded(
+        "simulate", log({"turns": [*says, {"question": "もしもし?", "answer": "はい。"}]}), "--offline"
+    )
+    [talk] = results.conversations
+
+    assert [bool(turn.answer.error) for turn in talk.turns] == [True, True, False]
+    assert states(results, talk.id, 3) >= {"scored"}
