@@ -17,10 +17,14 @@ import numpy as np
 
 from simulator.analysis.agreement import Floats
 from simulator.analysis.intervals import student
+from simulator.changes.compared import is_worse
 from simulator.changes.differences import Pair, differences
 from simulator.changes.past import past_runs
+from simulator.types import RedRules
 
 JUDGES, DRAWS = 6, 200
+# Below this a turn is red.
+RED = RedRules().overall or 0.0
 ROOT = Path(__file__).resolve().parent.parent
 Drawn = dict[str, list[Pair]]
 
@@ -68,7 +72,16 @@ def pairs(before: Floats, after: Floats) -> Iterator[Pair]:
 
 def found(told: Drawn) -> bool:
     """Whether `diff` would call it a regression."""
-    return any(row.verdict == "worse" for row in differences(told, primary="judge-0", seed=42))
+    first, *others = differences(told, primary="judge-0", seed=42)
+    return is_worse([first, *others], first.verdict, redder=redder(told["judge-0"]))
+
+
+def redder(deciding: list[Pair]) -> bool:
+    """Whether more cases turned red than green, by the grades of the judge that decides."""
+    net: dict[str, int] = {}
+    for case, before, after in deciding:
+        net[case] = net.get(case, 0) + (after < RED) - (before < RED)
+    return sum(n > 0 for n in net.values()) > sum(n < 0 for n in net.values())
 
 
 def plainly(told: Drawn) -> bool:

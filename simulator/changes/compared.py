@@ -1,6 +1,6 @@
 """Whether a bot got better from one run to the next: paired figures, what turned red, and a verdict."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simulator.changes.comparability import (
@@ -43,9 +43,9 @@ class Beside(Value):
 class Changes(Value):
     """Everything that two runs say about "did it get better?"; scores and differences are 0..1.
 
-    `regression`: the score, or another judge after correction, fell beyond its interval, or a case that must
-    not break did. Runs whose deciding judge used another rubric are not comparable; then only the latter
-    counts.
+    `regression`: the score fell beyond its interval, or another judge did (after correction) while more cases
+    turned red than green, or a case that must not break did. Runs whose deciding judge used another rubric
+    are not comparable; then only the latter counts.
     """
 
     before: Held
@@ -75,6 +75,11 @@ class Changes(Value):
         """The row of the judge that decides."""
         return next((row for row in self.judges if row.judge == self.primary), None)
 
+    @property
+    def fallen(self) -> tuple[str, ...]:
+        """The judges beside the deciding one whose grades fell, whether that is a regression or not."""
+        return tuple(row.judge for row in self.judges if row.verdict == "worse" and row.judge != self.primary)
+
 
 def changes(before: Side, after: Side, *, seed: int) -> Changes:
     """The run `after` held against `before`; both summaries by the same red rules."""
@@ -82,21 +87,20 @@ def changes(before: Side, after: Side, *, seed: int) -> Changes:
     primary = after.summary.primary
     rows = _judges(pairs, primary, seed)
     verdict = next((row.verdict for row in rows if row.judge == primary), "not_comparable")
-    fallen = broken(pairs)
-    worse = verdict != "not_comparable" and any(row.verdict == "worse" for row in rows)
+    colours, fallen = reds(pairs.turns), broken(pairs)
     same, lines = pairs.lines
     return Changes(
         before=_held(before),
         after=_held(after),
         primary=primary,
         verdict=verdict,
-        regression=worse or bool(fallen),
+        regression=bool(fallen) or is_worse(rows, verdict, redder=colours.redder),
         judges=rows,
         paired=len(pairs.both),
         replayed=is_replayed(before.results.run, after.results.run),
         same_lines=same,
         lines=lines,
-        reds=reds(pairs.turns),
+        reds=colours,
         turned_red=turned(pairs, red=True),
         turned_green=turned(pairs, red=False),
         broken=fallen,
@@ -107,6 +111,17 @@ def changes(before: Side, after: Side, *, seed: int) -> Changes:
         cautions=cautions(pairs),
         changed=changed(before.results.run, after.results.run),
     )
+
+
+def is_worse(rows: Sequence[Difference], verdict: Verdict, *, redder: bool) -> bool:
+    """Whether the grades show a regression; `verdict` is that of the deciding judge.
+
+    A bot that learns to say "I don't know" loses in relevance, and one that becomes brief in similarity. So
+    another judge that fell counts only where it cost something: where more cases turned red than green.
+    """
+    if verdict in ("worse", "not_comparable"):
+        return verdict == "worse"
+    return redder and any(row.verdict == "worse" for row in rows)
 
 
 def _held(side: Side) -> Held:

@@ -46,6 +46,11 @@ class Reds(Value):
     cases_better: int
     p: float
 
+    @property
+    def redder(self) -> bool:
+        """Whether more cases turned red than green."""
+        return self.cases_worse > self.cases_better
+
 
 def reds(turns: Sequence[PairedTurn]) -> Reds:
     """The comparable turns by colour, and whether more cases changed one way than the other."""

@@ -47,10 +47,11 @@ def command(
 ) -> int:
     """Say whether the bot got better from run A to run B, and what broke; exit code 1 on a regression.
 
-    The same cases and customers are paired. A regression is a score, or another judge (corrected for how
-    many they are), that fell beyond its interval, or a red turn in a case tagged must-not-break (壊さない,
-    必須) that was green in A. Too little data is said, and is no regression. If the deciding judge used
-    another rubric, scores are not held against each other: grade A again; must-not-break still counts.
+    The same cases and customers are paired. A regression is a score that fell beyond its interval; another
+    judge (corrected for how many they are) that did while more cases turned red than green; or a red turn in
+    a case tagged must-not-break (壊さない, 必須) that was green in A. Too little data is said, and is no
+    regression. If the deciding judge used another rubric, scores are not held against each other: grade A
+    again; must-not-break still counts.
     """
     from simulator.commands.publish import held_against
     from simulator.store import find_run

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from simulator.changes.comparability import Caution
-from simulator.changes.compared import Changes
+from simulator.changes.compared import Changes, is_worse
 from simulator.changes.differences import FEWEST_CASES, FEWEST_PAIRS, Difference
 from simulator.changes.replays import replay_of
 from simulator.prompts import Texts
@@ -49,7 +49,6 @@ class Telling:
     def _verdict(self) -> Said:
         """What the scores say."""
         row, changes = self.changes.score, self.changes
-        fallen = [d.judge for d in changes.judges if d.verdict == "worse" and d.judge != changes.primary]
         if changes.verdict == "not_comparable" or row is None:
             return Said(self.say("verdict_not_comparable"), "alarm")
         told = {
@@ -59,9 +58,11 @@ class Telling:
         }  # fmt: skip
         tone = {"better": "good", "worse": "alarm"}.get(changes.verdict, "")
         verdict = self.say(f"verdict_{_key(row)}", **told)
-        if not fallen:
+        if not changes.fallen:
             return Said(verdict, tone)
-        return Said(self._joined(verdict, self.say("but_worse", judges=self.judges(fallen))), "alarm")
+        veto = is_worse(changes.judges, changes.verdict, redder=changes.reds.redder)
+        told = self.say("but_worse" if veto else "but_fell", judges=self.judges(changes.fallen))
+        return Said(self._joined(verdict, told), "alarm" if veto else tone)
 
     def _joined(self, *sentences: str) -> str:
         """Sentences one after the other, as the language parts them."""

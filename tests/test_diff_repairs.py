@@ -1,0 +1,180 @@
+"""`diff` over bots that were repaired, and over bots that were broken, in both languages."""
+
+import csv
+import io
+import json
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.commands.app import main
+from simulator.types import Language
+
+BOT = '''
+import json
+from pathlib import Path
+
+from simulator import Passage
+
+TOPICS = json.loads(Path(__file__).with_name("topics.json").read_text(encoding="utf-8"))
+
+
+def connect(*, faults: str = ""):
+    """A desk that knows its articles; each fault spoils some of its answers."""
+    return lambda query: answer(query.text, query.language, faults.split("+"))
+
+
+def answer(asked, language, faults):
+    told = TOPICS[language]
+    at = next((n for n, (question, _) in enumerate(told["known"]) if question == asked), None)
+    if at is None:
+        return invented(asked, language) if "inventing" in faults else told["refusal"]
+    text = told["known"][at][1]
+    if at < 7:
+        if "missing" in faults:
+            return invented(asked, language) if "inventing" in faults else told["refusal"]
+        if "strict" in faults:
+            return told["refusal"], [Passage(id=str(at), text=text)]
+        if "silent" in faults:
+            raise RuntimeError("503")
+        if "wrong" in faults:
+            return text.replace("00", "77"), [Passage(id=str(at), text=text)]
+        if "wordy" in faults:
+            return text + told["talk"], [Passage(id=str(at), text=text)]
+    return text, [Passage(id=str(at), text=text)]
+
+
+def invented(asked, language):
+    if language == "ja":
+        return asked.rstrip("かはを、。?？") + "ます。費用は500円です。"
+    return f"Yes. {asked.rstrip('?')}: that is 500 yen."
+'''
+TOPICS: dict[Language, dict[str, Any]] = {
+    "ja": {
+        "refusal": "申し訳ございません。手元の資料では確認できませんでした。"
+        "窓口 0120-000-845 へお問い合わせください。",
+        "talk": "なお、当店は1998年に駅前で開店し、店長は猫を3匹飼っています。夏には屋台を出します。",
+        "known": [
+            ["全国の送料はいくらですか", "全国の送料は一律600円です。"],
+            ["名入れはいくらですか", "名入れは1本300円です。"],
+            ["万年筆の修理代はいくらですか", "万年筆の修理代は1本2,500円です。"],
+            ["ラッピングはいくらですか", "ラッピングは1点200円です。"],
+            ["代引きの手数料はいくらですか", "代引きの手数料は400円です。"],
+            ["インクの詰め替えはいくらですか", "インクの詰め替えは1回700円です。"],
+            ["請求書の再発行はいくらですか", "請求書の再発行は1通100円です。"],
+            ["沖縄への配送は何日かかりますか", "沖縄への配送は5日かかります。"],
+            ["返品は何日以内ですか", "返品は到着から14日以内です。"],
+            ["ポイントの期限はいつですか", "ポイントの期限は最後の購入から1年です。"],
+        ],
+        "unknown": [
+            "駐車場は何台ありますか", "英会話の教室はありますか", "店長の趣味は何ですか",
+            "猫を連れて入れますか",
+            "株主優待はありますか", "アルバイトは募集していますか",
+            "結婚式の招待状は作れますか", "海外の店はどこですか",
+        ],
+    },
+    "en": {
+        "refusal": "I am sorry, but I could not find that in our material. Please call 0120-000-845.",
+        "talk": " Our shop opened in 1998, and the manager keeps three cats. We run a stall in July.",
+        "known": [
+            ["How much is shipping within Japan?", "Shipping within Japan is 600 yen."],
+            ["How much is engraving?", "Engraving is 300 yen for each pen."],
+            ["How much is the repair of a fountain pen?", "The repair of a fountain pen is 2500 yen."],
+            ["How much is gift wrapping?", "Gift wrapping is 200 yen for each item."],
+            ["How much is the fee for cash on delivery?", "The fee for cash on delivery is 400 yen."],
+            ["How much is an ink refill?", "An ink refill is 700 yen."],
+            ["How much is another copy of an invoice?", "Another copy of an invoice is 100 yen."],
+            ["How many days does delivery to Okinawa take?", "Delivery to Okinawa takes 5 days."],
+            ["Within how many days can I return goods?", "You can return goods within 14 days of arrival."],
+            ["When do points expire?", "Points expire one year after the last purchase."],
+        ],
+        "unknown": [
+            "How many cars can park at the shop?", "Do you teach English conversation?",
+            "What is the manager's hobby?",
+            "May I bring my cat into the shop?", "Are there gifts for shareholders?", "Do you hire students?",
+            "Can you print wedding invitations?", "Where are your shops abroad?",
+        ],
+    },
+}  # fmt: skip
+REPAIRS = [
+    ("inventing", ""), ("missing", ""), ("strict", ""), ("wrong", ""), ("silent", ""), ("wordy", ""),
+    ("inventing+missing", "missing"), ("inventing+missing", "inventing"), ("inventing+wordy", "wordy"),
+    ("inventing+strict", "strict"),
+]  # fmt: skip
+BREAKAGES = ["inventing", "missing", "strict", "wrong", "silent"]
+
+
+class Shop:
+    """Rehearsals of the desk with its faults, and what `diff` says of two of them."""
+
+    def __init__(self, language: Language, folder: Path) -> None:
+        self.language, self.folder = language, folder
+        (folder / "bot.py").write_text(BOT, encoding="utf-8")
+        (folder / "topics.json").write_text(json.dumps(TOPICS), encoding="utf-8")
+        told, found = TOPICS[language], []
+        for number, (question, reference) in enumerate(told["known"], 1):
+            found.append([f"known-{number}", question, reference, "yes"])
+        for number, question in enumerate(told["unknown"], 1):
+            found.append([f"unknown-{number}", question, "", "no"])
+        with (folder / "cases.csv").open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([["id", "question", "reference", "answerable"], *found])
+
+        self.runs: dict[str, str] = {}
+
+    def rehearsed(self, faults: str) -> str:
+        """The run of the desk with these faults."""
+        if faults not in self.runs:
+            bot = [
+                "--adapter",
+                f"{self.folder / 'bot.py'}:connect",
+                *(["--set", f"faults={faults}"] if faults else []),
+            ]
+            asked = ["--cases", str(self.folder / "cases.csv"), "--language", self.language]
+            told, _ = self._said(["--offline", "--persona", "calm", "--turns", "1", *asked, *bot])
+            self.runs[faults] = told["run"]
+        return self.runs[faults]
+
+    def compared(self, before: str, after: str) -> tuple[dict[str, Any], int]:
+        """What `diff` says in JSON, and its exit code."""
+        return self._said(["diff", self.rehearsed(before), self.rehearsed(after)])
+
+    def _said(self, words: list[str]) -> tuple[dict[str, Any], int]:
+        with redirect_stdout(io.StringIO()) as out:
+            code = main([*words, "--runs", str(self.folder / "runs"), "--json"])
+        return json.loads(out.getvalue()), code
+
+
+@pytest.fixture(scope="module", params=["ja", "en"])
+def shop(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    """The desk in Japanese, then in English."""
+    return Shop(request.param, tmp_path_factory.mktemp(f"shop-{request.param}"))
+
+
+@pytest.mark.parametrize(("before", "after"), REPAIRS)
+def test_a_repair_is_no_regression(shop: Shop, before: str, after: str) -> None:
+    """Whatever other judges make of it: the score rose, and nothing turned red on balance."""
+    told, code = shop.compared(before, after)
+
+    assert (code, told["regression"]) == (0, False)
+    assert told["after"]["score"] > told["before"]["score"]
+
+
+@pytest.mark.parametrize("fault", BREAKAGES)
+def test_a_breakage_is_a_regression(shop: Shop, fault: str) -> None:
+    """An article that is gone, too strict a prompt, wrong amounts: exit code 1."""
+    told, code = shop.compared("", fault)
+
+    assert (code, told["regression"]) == (1, True)
+
+
+def test_what_fell_beside_a_repair_is_told(shop: Shop) -> None:
+    """A bot that learns to decline loses in relevance: said in words and in JSON, without a veto."""
+    told, code = shop.compared("inventing", "")
+    said = {"ja": "下がった項目があります", "en": "But these fell"}
+
+    assert code == 0
+    assert told["verdict"] == "better"
+    assert told["judges"]["relevance"]["verdict"] == "worse"
+    assert said[shop.language] in told["said"]
