@@ -169,3 +169,18 @@ def test_a_log_is_read_on_after_errors() -> None:
 
     assert [bool(turn.answer.error) for turn in talk.turns] == [True, True, False]
     assert states(results, talk.id, 3) >= {"scored"}
+
+
+def test_doctor_takes_a_log_that_begins_without_an_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    """A log is no broken bot, whatever its first question has."""
+    path = log({"question": "How much is it?"}, {"question": "With tax?", "answer": "Yes."})
+    assert main(["doctor", "--adapter", "recorded", "--cases", path, "--offline"]) == 0
+
+    assert "question 001 has no recorded answer" in capsys.readouterr().out
+
+
+def test_the_turns_of_a_log_are_announced(capsys: pytest.CaptureFixture[str]) -> None:
+    """As many as it has, not those that --turns would allow."""
+    graded("simulate", log(ended("en")), "--offline", "--turns", "5")
+
+    assert "1 conversation, up to 2 turns each" in capsys.readouterr().err

@@ -18,7 +18,7 @@ from simulator.pairwise.prompt import PairPrompt, Preference
 from simulator.pairwise.stand_in import StandInJudging, merit
 from simulator.replies import strict_schema
 from simulator.store import find_run, read_run
-from simulator.types import Exhibit, Failure, Language, Message, Results
+from simulator.types import Answer, Exhibit, Failure, Language, Message, Results
 from tests.pairwise import LONG, QUESTION, SHORT, Answers, a_conversation, a_run
 
 LANGUAGES: tuple[Language, Language] = ("ja", "en")
@@ -55,6 +55,20 @@ def test_turns_are_paired_as_long_as_the_customer_says_the_same() -> None:
     assert (found.differing, found.alone) == (1, 3)
     assert found.pairs[1].one.earlier[0].answer.text == "a"
     assert found.pairs[1].other.earlier[0].answer.text == "d"
+
+
+def test_a_line_without_a_recorded_answer_is_compared_with_nothing() -> None:
+    """A log that ends does not lose against the answer of another bot."""
+    mine = held("1", a_conversation("x", ["a", "b"], asks=("same",)))
+    theirs = held("2", a_conversation("x", ["c", "d"], asks=("same",)))
+    [talk] = theirs.conversations
+    silent = Answer(text="", error=Failure(kind="unrecorded", message="question x has no recorded answer"))
+    turns = (talk.turns[0], talk.turns[1].model_copy(update={"answer": silent}))
+    theirs = theirs.model_copy(update={"conversations": (talk.model_copy(update={"turns": turns}),)})
+    found = matched(mine, theirs)
+
+    assert [pair.one.turn.index for pair in found.pairs] == [1]
+    assert (found.differing, found.alone) == (0, 1)
 
 
 def test_another_persona_question_or_history_is_another_conversation() -> None:

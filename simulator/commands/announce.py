@@ -71,7 +71,7 @@ def announce(settings: Settings, stage: Stage, plan: Sequence[Conversation]) -> 
     """One line on stderr, and what is passed over; before a paid run its forecast."""
     for note in passed_over(settings):
         _say(plain(note))
-    count = _count(settings, stage, len(plan))
+    count = _count(settings, stage, plan)
     if not stage.models():
         _say(f"{count} {ROWS_UNMODELLED}")
         return
@@ -90,12 +90,16 @@ def announce(settings: Settings, stage: Stage, plan: Sequence[Conversation]) -> 
         _say(_budget(settings.budget, settings, found))
 
 
-def _count(settings: Settings, stage: Stage, planned: int) -> str:
+def _count(settings: Settings, stage: Stage, plan: Sequence[Conversation]) -> str:
     if stage.asks_once:
         prompt = f", prompt: {stage.applied.told}" if stage.applied else ""
-        return f"{counted(planned, 'row')}, bot: {settings.adapter}{prompt}."
-    each = f"up to {counted(settings.turns, 'turn')} each"
-    return f"{counted(planned, 'conversation')}, {each}, bot: {settings.adapter}."
+        return f"{counted(len(plan), 'row')}, bot: {settings.adapter}{prompt}."
+    turns = settings.turns
+    if settings.adapter == "recorded":  # as far as the log goes
+        turns = max((stage.turns(talk)[0] for talk in plan), default=turns)
+    return (
+        f"{counted(len(plan), 'conversation')}, up to {counted(turns, 'turn')} each, bot: {settings.adapter}."
+    )
 
 
 def _foreseen(found: Forecast) -> tuple[str, str]:

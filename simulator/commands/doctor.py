@@ -213,6 +213,8 @@ def _bot_check(stage: "Stage", plan: "Sequence[Conversation]", settings: Setting
         answer = await ask(rag, query, stage.settings.timeout)
         if closing := getattr(rag, "aclose", None):
             await closing()
+        if answer.error and answer.error.kind == "unrecorded":
+            return f"{stage.settings.adapter}: {answer.error.message}"
         if answer.error:
             raise RagFailure(answer.error.kind, f"{stage.settings.adapter}: {answer.error.message}")
         if not stage.offline:  # where nothing costs, nothing is forecast
