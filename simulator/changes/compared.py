@@ -86,7 +86,7 @@ def changes(before: Side, after: Side, *, seed: int) -> Changes:
     pairs = Pairs(before, after)
     primary = after.summary.primary
     rows = _judges(pairs, primary, seed)
-    verdict = next((row.verdict for row in rows if row.judge == primary), "not_comparable")
+    verdict: Verdict = next((row.verdict for row in rows if row.judge == primary), "not_comparable")
     colours, fallen = reds(pairs.turns), broken(pairs)
     same, lines = pairs.lines
     return Changes(

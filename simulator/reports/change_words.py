@@ -61,8 +61,8 @@ class Telling:
         if not changes.fallen:
             return Said(verdict, tone)
         veto = is_worse(changes.judges, changes.verdict, redder=changes.reds.redder)
-        told = self.say("but_worse" if veto else "but_fell", judges=self.judges(changes.fallen))
-        return Said(self._joined(verdict, told), "alarm" if veto else tone)
+        fallen = self.say("but_worse" if veto else "but_fell", judges=self.judges(changes.fallen))
+        return Said(self._joined(verdict, fallen), "alarm" if veto else tone)
 
     def _joined(self, *sentences: str) -> str:
         """Sentences one after the other, as the language parts them."""
