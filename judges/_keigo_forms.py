@@ -9,6 +9,7 @@ from string import Template
 from typing import Any, Literal, NamedTuple
 
 from judges._keigo_reading import Sentence, nfkc
+from simulator import straight_pattern
 
 Severity = Literal["major", "moderate", "minor"]
 # So many characters of the answer are quoted on either side of what was found.
@@ -56,7 +57,7 @@ def compiled(language: str, text: str) -> re.Pattern[str]:
     for _ in range(2):
         for name, alternatives in words.items():
             text = text.replace(f"{{{name}}}", alternatives)
-    return re.compile(text, re.IGNORECASE)
+    return re.compile(straight_pattern(text), re.IGNORECASE)
 
 
 @cache

@@ -4,11 +4,13 @@ import re
 import unicodedata
 from typing import NamedTuple
 
+from simulator import straight
+
 # Stands for each character that is somebody else's word: patterns cannot match it, positions stay.
 BLANK = "\ue000"
 _QUOTED = re.compile(
     r"```.{0,4000}?```|`[^`\n]{0,400}`|https?://[!-~]{1,400}|[\w.+-]{1,64}@[\w.-]{1,255}"
-    r"|『[^『』]{0,400}』|“[^“”]{0,400}”|\"[^\"\n]{0,400}\"",
+    r"|『[^『』]{0,400}』|\"[^\"\n]{0,400}\"",
     re.DOTALL,
 )
 _CORNERED = re.compile(r"「[^「」]{0,400}」")
@@ -61,7 +63,7 @@ def sentences(text: str) -> tuple[Sentence, ...]:
     """The sentences of an answer in order; a line break ends one."""
     found: list[Sentence] = []
     position, listing = 0, False
-    lines = blanked(text).split("\n")
+    lines = blanked(straight(text)).split("\n")
     unended = _prose_without_end(lines)
     for number, line in enumerate(lines):
         # What is indented below a list item belongs to it.
@@ -88,12 +90,12 @@ def nfkc(text: str) -> tuple[str, list[int]]:
     """The text after NFKC and case folding, and for each of its characters where it comes from."""
     plain: list[str] = []
     origin: list[int] = []
-    start = 0
+    marked, start = straight(text), 0
     while start < len(text):
         end = start + 1
         while end < len(text) and (unicodedata.combining(text[end]) or text[end] in "\uff9e\uff9f"):
             end += 1
-        folded = unicodedata.normalize("NFKC", text[start:end]).casefold()
+        folded = unicodedata.normalize("NFKC", marked[start:end]).casefold()
         plain.append(folded)
         origin += [start] * len(folded)
         start = end

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from judges._keigo_forms import Finding, Severity, pattern, quoted, tables
 from judges._keigo_reading import Sentence, is_japanese
-from simulator import Exhibit
+from simulator import Exhibit, straight
 
 # A sentence is quoted by so many of its last characters.
 TAIL = 24
@@ -42,7 +42,7 @@ def repeats(answer: str, sentences: Sequence[Sentence]) -> Iterator[Finding]:
 
 def missing_apology(exhibit: Exhibit) -> Iterator[Finding]:
     """A complaint that is answered without a word of apology, and without a softening one."""
-    answer = exhibit.turn.answer.text
+    answer = straight(exhibit.turn.answer.text)
     spoken = "ja" if is_japanese(answer) else "en"
     if any(pattern(spoken, "complaint", key).search(answer) for key in ("apology", "cushion")):
         return
@@ -56,20 +56,22 @@ def missing_apology(exhibit: Exhibit) -> Iterator[Finding]:
 def complains(said: str) -> bool:
     """Whether the customer is upset, by their words."""
     language = "ja" if is_japanese(said) else "en"
-    kept = pattern(language, "complaint", "not_cues").sub("", said[:4000])
+    kept = pattern(language, "complaint", "not_cues").sub("", straight(said[:4000]))
     return bool(pattern(language, "complaint", "cues").search(kept))
 
 
 def _shouts(exhibit: Exhibit) -> bool:
     """An upset customer's exclamation mark, unless somebody has apologised to them before."""
-    spoken = [("ja" if is_japanese(turn.answer.text) else "en", turn.answer.text) for turn in exhibit.earlier]
-    soothed = any(pattern(language, "complaint", "apology").search(text) for language, text in spoken)
+    answers = [straight(turn.answer.text) for turn in exhibit.earlier]
+    soothed = any(
+        pattern("ja" if is_japanese(text) else "en", "complaint", "apology").search(text) for text in answers
+    )
     return not soothed and bool(pattern("ja", "complaint", "shouting").search(exhibit.turn.user))
 
 
 def blunt_refusal(answer: str, user: str, sentences: Sequence[Sentence]) -> Iterator[Finding]:
     """A wish refused in the first sentence of an answer that has no softening word anywhere."""
-    if any(pattern("ja", "complaint", key).search(answer) for key in ("apology", "cushion")):
+    if any(pattern("ja", "complaint", key).search(straight(answer)) for key in ("apology", "cushion")):
         return
     skipped = pattern("ja", "blunt_refusal", "skipped")
     first = next((each for each in sentences if not skipped.search(each.text)), None)

@@ -11,15 +11,13 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from simulator import Texts, metrics
+from simulator import Texts, metrics, straight_pattern
 
 TEXTS = Texts(Path(__file__).with_name("_label.toml"))
 _LANGUAGES = ("ja", "en")
 _JSON = re.compile(r"\{[^{}]*\}")
-_OPEN, _CLOSE = "「『\"'“‘([【<*`_ ", "」』\"'”’)]】>*`_ "
-_QUOTED = re.compile(
-    r"「([^」]*)」|『([^』]*)』|【([^】]*)】|\"([^\"]*)\"|“([^”]*)”|\*\*([^*]+)\*\*|`([^`]+)`"
-)
+_OPEN, _CLOSE = "「『\"'([【<*`_ ", "」』\"')]】>*`_ "
+_QUOTED = re.compile(r"「([^」]*)」|『([^』]*)』|【([^】]*)】|\"([^\"]*)\"|\*\*([^*]+)\*\*|`([^`]+)`")
 # Beside these a label of the same kind goes on: it is a part of another word or number.
 _KINDS = (r"[a-z]", r"[0-9]", r"[ァ-ヺー]")
 _LONGEST = 4000
@@ -154,7 +152,7 @@ def _counts(text: str, spoken: _Spoken) -> bool:
 
 @lru_cache(maxsize=8)
 def _patterns(key: str) -> tuple[re.Pattern[str], ...]:
-    return tuple(re.compile(TEXTS(language, key)) for language in _LANGUAGES)  # type: ignore[arg-type]
+    return tuple(re.compile(straight_pattern(TEXTS(language, key))) for language in _LANGUAGES)  # type: ignore[arg-type]
 
 
 @lru_cache(maxsize=1)

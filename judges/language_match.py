@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from simulator import Exhibit, Score, Texts
+from simulator import Exhibit, Score, Texts, straight
 
 SCALE = (0, 1)
 TEXTS = Texts(Path(__file__).with_name("_language_match.toml"))
@@ -28,11 +28,11 @@ _LEFT_OUT = re.compile(
     re.DOTALL | re.ASCII,
 )
 _QUOTED = re.compile(
-    r"^>[^\n]*|「[^「」\n]{1,400}」|『[^『』\n]{1,400}』|“[^“”\n]{1,400}”|\"[^\"\n]{1,400}\"|\([^()\n]{1,20}\)",
+    r"^>[^\n]*|「[^「」\n]{1,400}」|『[^『』\n]{1,400}』|\"[^\"\n]{1,400}\"|\([^()\n]{1,20}\)",
     re.MULTILINE,
 )
 _SENTENCE = re.compile(r"[。！？!?\n]+|(?<=[a-z])[.:;]\s")
-_WORD = re.compile(r"(?<!\w)[^\W\d_]+(?:['’-][^\W\d_]+)*\d*")
+_WORD = re.compile(r"(?<!\w)[^\W\d_]+(?:['-][^\W\d_]+)*\d*")
 _KANA = re.compile(r"[\u3041-\u3096\u30a1-\u30fa\u30fc]")
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff]")
 _LATIN_END = "\u0250"
@@ -72,7 +72,7 @@ def language_match(exhibit: Exhibit) -> Score:
 
 def languages_of(text: str) -> dict[str, float]:
     """How many words of a text are in which language: ja, en, zh, ko, latin, other_script; names aside."""
-    plain = _LEFT_OUT.sub(" ", unicodedata.normalize("NFKC", text))
+    plain = _LEFT_OUT.sub(" ", unicodedata.normalize("NFKC", straight(text)))
     own = _QUOTED.sub(" ", plain)
     if not any(map(str.isalpha, own)):
         own = plain

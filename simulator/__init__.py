@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         Turn,
         Usage,
     )
+    from simulator.typography import straight, straight_pattern
 
 _HOME = {
     "Answer": "types",
@@ -63,6 +64,8 @@ _HOME = {
     "passages_of": "passages",
     "returned": "returned",
     "read_knowledge": "knowledge",
+    "straight": "typography",
+    "straight_pattern": "typography",
     "specifics_of": "specifics",
     "RagFailure": "errors",
     "Traits": "traits",
@@ -103,6 +106,8 @@ __all__ = [
     "read_knowledge",
     "returned",
     "specifics_of",
+    "straight",
+    "straight_pattern",
     "traits_of",
     "user_object",
 ]

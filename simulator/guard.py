@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from simulator.errors import PromptError
 from simulator.prompts import read_toml
 from simulator.types import Language, PersonaText
+from simulator.typography import straight, straight_pattern
 
 FILE = Path(__file__).resolve().parent.parent / "personas" / "_guard.toml"
 # In the order of checking: the first that is broken is named.
@@ -35,7 +36,7 @@ _INVISIBLE = re.compile(r"[\u034f\u115f\u1160\u180b-\u180f\u2800\u3164\ufe00-\uf
 # ～ is no ~ in Japanese.
 _KEPT = {0xFE0F: None, 0xFF5E: 0x301C}
 _LETTER = re.compile(r"[^\W\d_]")
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 # Addresses, file names, error codes: written the same in every language.
 _CODE = re.compile(r"[!-~]*[@_/.\d][!-~]+")
 _ADDRESS = re.compile(r"[a-z][\w-]*(?:[.@][\w-]+)+", re.ASCII)
@@ -55,8 +56,8 @@ Patterns = tuple[re.Pattern[str], ...]
 class Draft(NamedTuple):
     """A line about to be said, in three views, and what it is held against.
 
-    `written` lacks invisible characters only, `plain` has plain signs for full-width ones, `own` leaves
-    out the words of others that it quotes.
+    `written` lacks invisible characters only, `plain` has plain signs for full-width and curly ones, `own`
+    leaves out the words of others that it quotes.
     """
 
     written: str
@@ -118,7 +119,8 @@ class Guard:
     def _matches(self, rule: str, draft: Draft) -> bool:
         patterns = (*self._rules.patterns[rule], *self._own_patterns.get(rule, ()))
         if rule == "list":
-            items = (line for line in draft.written.splitlines() if any(p.match(line) for p in patterns))
+            lines = straight(draft.written).splitlines()
+            items = (line for line in lines if any(pattern.match(line) for pattern in patterns))
             return len(list(islice(items, 2))) > 1
         text = getattr(draft, _VIEWS.get(rule, "plain"))
         return any(pattern.search(text) for pattern in patterns)
@@ -251,7 +253,7 @@ def _rules(language: Language) -> _Rules:
 @lru_cache(maxsize=256)
 def _compiled(patterns: tuple[str, ...], file: str = FILE.name) -> Patterns:
     try:
-        return tuple(re.compile(pattern, re.IGNORECASE | re.MULTILINE) for pattern in patterns)
+        return tuple(re.compile(straight_pattern(each), re.IGNORECASE | re.MULTILINE) for each in patterns)
     except re.error as error:
         msg = f"personas/{file}: {error.pattern!r} is not a regular expression ({error.msg})."
         raise PromptError(msg) from None
@@ -259,10 +261,10 @@ def _compiled(patterns: tuple[str, ...], file: str = FILE.name) -> Patterns:
 
 @lru_cache(maxsize=512)
 def _seen(text: str) -> tuple[str, str]:
-    """The text without invisible characters; and with plain signs for full-width ones, too."""
+    """The text without invisible characters; and with plain signs for full-width and curly ones."""
     written = _INVISIBLE.sub("", "".join(c for c in text if unicodedata.category(c) != "Cf"))
     written = _BLANK.sub(lambda gap: "\n" if "\n" in gap[0] else " ", written)
-    return written, unicodedata.normalize("NFKC", written.translate(_KEPT))
+    return written, unicodedata.normalize("NFKC", straight(written).translate(_KEPT))
 
 
 def _count(pattern: str, text: str) -> int:

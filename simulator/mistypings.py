@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from simulator.prompts import read_toml
 from simulator.types import Language
+from simulator.typography import straight
 from simulator.verbatim import half_width
 
 FILE = Path(__file__).with_name("typing_variation.toml")
@@ -130,7 +131,7 @@ class EnglishTypist(Typist):
 
     def edits(self, text: str, rng: random.Random) -> Iterator[Edit]:
         """Slips, homophones, misspellings, no apostrophe, no capital, no mark at the end."""
-        plain = text.replace("’", "'")
+        plain = straight(text)
         for match in _ENGLISH_WORD.finditer(plain):
             for kind, typed in self._typed(match[0]).items():
                 if typed:

@@ -18,6 +18,7 @@ from simulator.lexical import normalise, quantities, stem, tokens, unmatched
 from simulator.llm import Messages, Model
 from simulator.prompts import LANGUAGES, check_languages, fingerprint, quote, read_toml, render
 from simulator.types import Case, Language, Persona, Turn, Utterance
+from simulator.typography import straight_pattern
 from simulator.users import stable_int
 from simulator.verbatim import codes
 
@@ -163,7 +164,7 @@ async def _said(case: Case, persona: Persona, model: Model, prompts: OpeningProm
 
 def _compiled(path: Path, patterns: Iterable[str]) -> tuple[re.Pattern[str], ...]:
     try:
-        return tuple(re.compile(pattern) for pattern in patterns)
+        return tuple(re.compile(straight_pattern(each)) for each in patterns)
     except re.error as error:
         msg = f"{path}: {error.pattern!r} in asks is not a regular expression ({error.msg})."
         raise PromptError(msg) from None

@@ -9,6 +9,7 @@ from collections import Counter
 from simulator.counting.polarity import denied
 from simulator.counting.quantities import quantities
 from simulator.counting.segments import normalise
+from simulator.typography import straight
 
 # Full-width forms as plain ones, character for character, so that positions stay the same.
 _PLAIN = str.maketrans(
@@ -28,7 +29,7 @@ _MONEY = (
 _RUN = r"(?P<run>[A-Za-z0-9]+(?:[-_./:#][A-Za-z0-9]+)*)"
 _NEGATION = (
     r"な(?:[いくし]|かっ|けれ)|(?:ませ|まへ)ん|[^ま]ずに|[不無未非]|禁止|対象外|[だダ][めメ]|無理"
-    r"|\b[A-Za-z]+n['’]t\b|\b(?:not|no|never|none|nothing|nobody|nowhere|neither|nor|without|cannot|unable)\b"
+    r"|\b[A-Za-z]+n't\b|\b(?:not|no|never|none|nothing|nobody|nowhere|neither|nor|without|cannot|unable)\b"
 )
 _EXACT = re.compile(f"{_ADDRESS}|{_MONEY}|{_NEGATION}|{_RUN}", re.IGNORECASE)
 _CODES = re.compile(f"{_ADDRESS}|{_RUN}", re.IGNORECASE)
@@ -36,8 +37,8 @@ _DIGITS = re.compile(r"\d+")
 
 
 def half_width(text: str) -> str:
-    """The text with full-width letters, digits and signs as plain ones, each in its old place."""
-    return text.translate(_PLAIN)
+    """The text with full-width letters, digits and signs, and curly marks, as plain ones, in place."""
+    return straight(text).translate(_PLAIN)
 
 
 def exact_spans(text: str) -> list[tuple[int, int]]:

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS = (
     (
         "types", "traits", "encodable", "compact", "errors", "given", "settings", "row_settings",
-        "conditions", "money", "notation", "hidden",
+        "conditions", "money", "notation", "hidden", "typography",
     ),
     (
         "llm", "connections", "cache", "prompts", "store", "cases", "knowledge", "files", "replies", "limits",

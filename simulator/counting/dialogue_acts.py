@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 from simulator.counting.segments import CJK, normalise, sentences
 from simulator.prompts import read_toml
 from simulator.types import Language
+from simulator.typography import cut, straight_pattern
 
 FILE = Path(__file__).with_name("dialogue_acts.toml")
 
@@ -42,11 +43,12 @@ class _Patterns:
 
     def __init__(self, language: Language) -> None:
         table = read_toml(FILE)[language]
-        self.turn, self.aside = re.compile(table["break"]), re.compile(table["aside"])
-        self.apology, self.telling = re.compile(table["apology"]), re.compile(table["telling"])
+        self.turn, self.aside, self.apology, self.telling = (
+            re.compile(straight_pattern(table[name])) for name in ("break", "aside", "apology", "telling")
+        )
         self.acts: dict[Act, re.Pattern[str]] = {}
         for act in ("no_handover", "handover", "refusal", "courtesy", "referral"):
-            joined = "|".join(f"(?:{pattern})" for pattern in table[act])
+            joined = straight_pattern("|".join(f"(?:{pattern})" for pattern in table[act]))
             self.acts[act] = re.compile(_WORD.sub(lambda found: table["words"][found[1]], joined))
 
     def act(self, text: str) -> Act:
@@ -67,7 +69,7 @@ def parts(text: str, language: Language) -> tuple[Part, ...]:
     """The parts of an answer in order; a text without any CJK character is read as English."""
     spoken = _spoken(text, language)
     turn = _patterns(spoken).turn
-    pieces = [piece for sentence in sentences(text) for piece in turn.split(sentence)]
+    pieces = [piece for sentence in sentences(text) for piece in cut(turn, sentence)]
     return tuple(Part(piece.strip(), _act(piece.strip(), spoken)) for piece in pieces if piece.strip())
 
 

@@ -13,6 +13,7 @@ from simulator.counting.verdicts import Verdict
 from simulator.counting.wording import quoted
 from simulator.prompts import read_toml
 from simulator.types import Language
+from simulator.typography import straight_pattern
 
 FILE = Path(__file__).with_name("feelings.toml")
 ANGRY = -2.0
@@ -35,9 +36,13 @@ class _Words:
 
     def __init__(self, language: Language) -> None:
         table = read_toml(FILE)[language]
-        self.lists = {name: re.compile("|".join(f"(?:{word})" for word in table[name])) for name in WORTH}
-        self.cancels, self.turn = re.compile(table["cancels"]), re.compile(table["turn"])
-        self.louder = re.compile(table["louder"])
+        self.lists = {
+            name: re.compile(straight_pattern("|".join(f"(?:{word})" for word in table[name])))
+            for name in WORTH
+        }
+        self.cancels, self.turn, self.louder = (
+            re.compile(straight_pattern(table[name])) for name in ("cancels", "turn", "louder")
+        )
 
 
 def felt(text: str, language: Language) -> Felt:

@@ -12,6 +12,7 @@ from simulator.counting.quantities import FIGURE, Quantity, quantities
 from simulator.counting.segments import CJK, normalise
 from simulator.prompts import read_toml
 from simulator.types import Language
+from simulator.typography import straight_pattern
 
 FILE = Path(__file__).with_name("polarity.toml")
 # A clause beyond this many characters takes no side; it also bounds what a pattern can cost.
@@ -53,9 +54,11 @@ class _Words:
 
     def __init__(self, language: Language) -> None:
         table = read_toml(FILE)[language]
-        self.condition = re.compile(table["condition"])
+        self.condition = re.compile(straight_pattern(table["condition"]))
         self.lists = {
-            name: re.compile("|".join(f"(?:{each})" for each in table[name]).replace("{n}", FIGURE))
+            name: re.compile(
+                straight_pattern("|".join(f"(?:{each})" for each in table[name])).replace("{n}", FIGURE)
+            )
             for name in (*_FEE, *(name for pair in _PAIRS for name in pair))
         }
 

@@ -21,6 +21,7 @@ from simulator.customers.leaving import (
 from simulator.customers.lines import is_exempt, lines_of, told_to
 from simulator.guard import Guard
 from simulator.types import Conversation, Persona, Results, Turn, Value
+from simulator.typography import straight
 
 FaultKind = Literal["invented", "off_goal", "left_early", "left_late", "repeated", "broke_role", "impatient"]
 KINDS: tuple[FaultKind, ...] = (
@@ -116,7 +117,8 @@ def _strange(talk: Conversation, told: Sequence[str], turn: Turn) -> str:
     lines = lines_of(talk.case.language)
     known = (*told, *(text for answers in talk.case.references for text in answers))
     for sentence in sentences(turn.meant):
-        if not lines.question.search(sentence) or lines.talk.search(sentence):
+        plain = straight(sentence)
+        if not lines.question.search(plain) or lines.talk.search(plain):
             continue
         if mass(topic_units(sentence)) >= OTHER_MATTER and coverage(sentence, known) <= STRANGE:
             return sentence

@@ -7,6 +7,7 @@ from itertools import combinations
 from simulator.customers.lines import Lines
 from simulator.specifics import Specific, located, specifics_of
 from simulator.specifics.meanings import Date, Measure
+from simulator.typography import straight
 
 # Months of a year, and both ways of a price: what anyone works out in their head.
 _IN_THE_HEAD = (Decimal(12), Decimal(2))
@@ -20,12 +21,12 @@ def inventions(line: str, told: Sequence[str], lines: Lines) -> list[str]:
     """
     stated = "\n".join(lines.stated(line))
     found = [each.text for each in specifics_of(stated) if not _is_known(each, told, lines)]
-    everything = "\n".join(told).lower()
-    return found + [name for name in lines.names(stated) if name.lower() not in everything]
+    everything = straight("\n".join(told)).lower()
+    return found + [name for name in lines.names(stated) if straight(name).lower() not in everything]
 
 
 def _is_known(one: Specific, told: Sequence[str], lines: Lines) -> bool:
-    if located(one, told) is not None or one.text.lower() in "\n".join(told).lower():
+    if located(one, told) is not None or straight(one.text).lower() in straight("\n".join(told)).lower():
         return True
     if not isinstance(one.meaning, Measure):
         return isinstance(one.meaning, Date) and _is_day_of(one.meaning, told)

@@ -9,6 +9,7 @@ from typing import Any
 from simulator.counting.segments import sentences
 from simulator.prompts import read_toml
 from simulator.types import Conversation, Language, Persona, Turn
+from simulator.typography import straight, straight_pattern
 
 FILE = Path(__file__).with_name("faults.toml")
 
@@ -20,32 +21,34 @@ class Lines:
         """`table` is the language's part of the file."""
         self.language = language
         self.question, self.supposing, self.talk, self._thanks, self._no_thanks = (
-            re.compile(table[name], re.IGNORECASE)
+            re.compile(straight_pattern(table[name]), re.IGNORECASE)
             for name in ("question", "supposing", "talk", "thanks", "no_thanks")
         )
-        self._names = [re.compile(pattern) for pattern in table["names"]]
+        self._names = [re.compile(straight_pattern(each)) for each in table["names"]]
         self.own_counts = frozenset(table["own_counts"])
         self._reasons: dict[str, str] = table["reasons"]
 
     def asks(self, line: str) -> bool:
         """Whether a line holds a question."""
-        return any(self.question.search(sentence) for sentence in sentences(line))
+        return any(self.question.search(sentence) for sentence in sentences(straight(line)))
 
     def thanks(self, line: str) -> bool:
         """Whether a line thanks; "no, thank you" and "thanks for nothing" do not."""
-        return bool(self._thanks.search(self._no_thanks.sub(" ", line)))
+        return bool(self._thanks.search(self._no_thanks.sub(" ", straight(line))))
 
     def stated(self, line: str) -> list[str]:
         """The sentences that state something: not what is asked, supposed or to be confirmed."""
         return [
             sentence
             for sentence in sentences(line)
-            if not self.question.search(sentence) and not self.supposing.search(sentence)
+            if not self.question.search(plain := straight(sentence)) and not self.supposing.search(plain)
         ]
 
     def names(self, line: str) -> list[str]:
         """The names of people that a line gives."""
-        return [found[1] for pattern in self._names for found in pattern.finditer(line)]
+        return [
+            line[slice(*found.span(1))] for each in self._names for found in each.finditer(straight(line))
+        ]
 
     def reason(self, kind: str, **values: str) -> str:
         """What is said of a fault."""

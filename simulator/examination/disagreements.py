@@ -14,6 +14,7 @@ from simulator.counting.units import mass, share, topic_units
 from simulator.specifics import Specific, located, specifics_of
 from simulator.specifics.meanings import Measure
 from simulator.types import Value
+from simulator.typography import straight
 
 What = Literal["detail", "polarity"]
 
@@ -184,7 +185,7 @@ def _bare(statement: str) -> str:
 def _names(statement: str) -> frozenset[str]:
     """The names in a statement: katakana words, and Latin letters within Japanese or with a capital."""
     japanese = bool(re.search("[ぁ-んァ-ヶ一-鿿]", statement))
-    found = _NAME.findall(statement)
+    found = _NAME.findall(straight(statement))
     capital = [word for word in found if japanese or not word.isascii() or _is_name(word, statement)]
     return frozenset(word.lower() for word in capital)
 

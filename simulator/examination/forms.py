@@ -9,6 +9,7 @@ from simulator.llm import Messages
 from simulator.prompts import check_languages, fingerprint, quote, read_toml, render
 from simulator.replies import Reply
 from simulator.types import Language
+from simulator.typography import straight
 from simulator.verbatim import half_width
 
 FILE = Path(__file__).with_name("prompts.toml")
@@ -20,7 +21,7 @@ _VARIABLES: dict[str, set[str]] = {
     "comparer": {"history", "question", "answer", "claim", "followup", "later", "form"},
     "again": {"problem"},
 }
-_QUOTATION = "\"'“”‘’「」『』"
+_QUOTATION = "\"'「」『』"
 
 
 class Asked(Reply):
@@ -109,7 +110,7 @@ def verdict_of(reply: Comparison, first: str, later: str) -> Verdict:
 
 def verbatim(quoted: str, text: str) -> str:
     """The quoted words as they stand in the text; '' when they do not. Spaces and width are free."""
-    wanted = _letters(quoted.strip().strip(_QUOTATION))
+    wanted = _letters(straight(quoted).strip().strip(_QUOTATION))
     there = _letters(text)
     sought = "".join(letter for letter, _ in wanted)
     place = "".join(letter for letter, _ in there).find(sought) if sought else -1

@@ -23,6 +23,7 @@ from simulator.examination.disagreements import (
 from simulator.prompts import Texts
 from simulator.specifics import Specific, located
 from simulator.types import Language
+from simulator.typography import straight
 
 TEXTS = Texts(Path(__file__).with_name("words.toml"))
 # A quoted sentence is cut beyond so many characters.
@@ -77,9 +78,8 @@ def _replied(asked: FollowUp, later: str) -> Disagreement | None:
     mine = checkable(asked.claim)
     said = sentences(later)
     figure = next((each.text for each in mine if each.text in asked.question), "")
-    denied = figure and re.search(
-        f"{re.escape(figure)}{_IS_NOT}|\\bnot {re.escape(figure)}", later, re.IGNORECASE
-    )
+    told = re.escape(straight(figure))
+    denied = figure and re.search(f"{told}{_IS_NOT}|\\bnot {told}", straight(later), re.IGNORECASE)
     if said and figure and (denied or _NO.match(later)):
         quote = next((each for each in said if figure in each), said[0]) if denied else said[0]
         return Disagreement(what="polarity", one=asked.claim, other=quote)

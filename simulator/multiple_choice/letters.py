@@ -4,6 +4,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from simulator.types import Case
+from simulator.typography import straight
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -42,5 +43,5 @@ def place_of_text(given: str, choices: Sequence[str]) -> int | None:
 
 def folded(text: str) -> str:
     """A text without what makes no difference: width, case, spaces, marks around it."""
-    plain = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
-    return plain.strip(" 。.、,!「」『』\"'“”‘’") or plain
+    plain = " ".join(unicodedata.normalize("NFKC", straight(text)).casefold().split())
+    return plain.strip(" 。.、,!「」『』\"'") or plain

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from simulator.multiple_choice.letters import LETTERS, folded
+from simulator.typography import straight
 
 # Statements stand at the end: of a longer reply only so many characters are looked at, and these many first.
 LONGEST = 20_000
@@ -31,16 +32,16 @@ _BREAKS = re.compile(r"(?: \n|\n)\s*")
 # What the patterns are put together from: `Λ` is a letter of the choices, the one that is stated, and `λ` any
 # other; `«` and `»` are the brackets and quotation marks around it.
 _PIECES = {
-    "«": r"[(\[「『【〈《\"'“‘]{0,3} ?",
-    "»": r" ?[)\]」』】〉》\"'”’]{0,3}",
+    "«": r"[(\[「『【〈《\"']{0,3} ?",
+    "»": r" ?[)\]」』】〉》\"']{0,3}",
     # Not within a word, nor in a compound with kanji or katakana (A型, Cタイプ).
-    "Λ": r"(?<![A-Za-z0-9])(?P<letter>[LETTERS])(?![A-Za-z0-9]|['’-][A-Za-z]|(?!番)[一-鿿ァ-ヶー])",
+    "Λ": r"(?<![A-Za-z0-9])(?P<letter>[LETTERS])(?![A-Za-z0-9]|['-][A-Za-z]|(?!番)[一-鿿ァ-ヶー])",
     "λ": r"(?<![A-Za-z0-9])[LETTERS](?![A-Za-z0-9])",
 }
 _STRONG_EN = (
     r"\b(?:(?:answer|ans)(?: choice| option| letter)?"
     r"|(?:correct|right|best|final) (?:choice|option|letter|one))»"
-    r"(?P<colon> ?[:=→]\s*| [-–—] | is ?:\s*)?"
+    r"(?P<colon> ?[:=→]\s*| - | is ?:\s*)?"
     r"(?(colon)| (?:is|would be|should be|must be|will be|has to be) )"
     r"(?:(?:most likely|likely|probably|clearly|definitely|therefore|thus|simply|just|indeed|the"
     r"|option|choice|letter|answer) ?:? ?){0,5}(?:not «λ» ?,? ?(?:but|rather) )?«Λ"
@@ -62,8 +63,8 @@ _STRONG_BOXED = rf"(?:{_BOX}|<answer>\s*)«Λ"
 _WEAK = (
     r"«(?<!to )(?<!or )(?<!and )(?<!not )Λ» (?:is|would be|must be|seems) (?:the )?(?:(?:most|best|only) )?"
     r"(?:correct|right|best|accurate|appropriate|answer)\b",
-    r"\bI(?:['’]d| would| will|['’]ll)? (?:choose|pick|select|go with|answer|say) (?:option |choice )?«Λ",
-    r"\b(?:(?:therefore|thus|hence|so),?|it['’]s|it is) (?:it['’]s |it is |option |choice )?«Λ"
+    r"\bI(?:'d| would| will|'ll)? (?:choose|pick|select|go with|answer|say) (?:option |choice )?«Λ",
+    r"\b(?:(?:therefore|thus|hence|so),?|it's|it is) (?:it's |it is |option |choice )?«Λ"
     r"(?=»[.!]?(?:$|\n))",
     # With the choice's own words between: (C) 24 is the correct answer, C（24）が正解.
     r"«Λ[.:)] ?[^\n]{1,120}? (?:is|would be) (?:the )?(?:correct|right|best) (?:answer|choice|option)\b",
@@ -84,7 +85,7 @@ _LINE = (
 )
 # What makes it two answers, none, or the article of a sentence.
 _OTHER = (
-    r"» ?(?:,|、|/|・|&|~|〜|-|–|\+|と|か|や|または|又は|もしくは|および|及び|から|\bor\b|\band\b) ?"
+    r"» ?(?:,|、|/|・|&|~|〜|-|\+|と|か|や|または|又は|もしくは|および|及び|から|\bor\b|\band\b) ?"
     r"(?:選択肢|option )?«λ"
     r"(?=» ?(?:$|\n|[.。,、/・]|or\b|and\b|です|だ|である|の(?:どちら|いずれ|両|どれ|うち)|が正|[かと]))"
 )
@@ -150,7 +151,7 @@ def _plain(answer: str) -> str:
     """The reply without its draft, Markdown, LaTeX and differences of width, in short lines of text."""
     parts = _DRAFT.split(answer)
     said = parts[-1] if not _opens_draft(answer) else parts[0]
-    text = unicodedata.normalize("NFKC", said)
+    text = unicodedata.normalize("NFKC", straight(said))
     if "\\" in text:
         text = _LATEX.sub("", _BOXED.sub(_BOX, text))
     text = _TAG.sub("", text.translate(_MARKS).replace("__", ""))
@@ -165,7 +166,7 @@ def _opens_draft(answer: str) -> bool:
 
 def _whole(text: str, choices: Sequence[str], patterns: _Patterns) -> Stated | None:
     """The choice when the reply is nothing but its letter or its text."""
-    bare = text.strip(f"()[]「」『』【】\"'“”. 。,、!:{_BOX}")
+    bare = text.strip(f"()[]「」『』【】\"'. 。,、!:{_BOX}")
     if len(bare) == 1 and bare.upper() in LETTERS[: len(choices)]:
         return Stated(bare.upper(), "letter")
     place = _text_place(text, choices)

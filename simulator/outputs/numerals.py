@@ -4,6 +4,8 @@ import re
 import unicodedata
 from decimal import Decimal
 
+from simulator.typography import straight
+
 # Numbers of more digits than this are codes, and a larger exponent would write a page of zeros.
 _LONGEST = 40
 _NUMBER = re.compile(
@@ -16,7 +18,7 @@ def number_text(text: str) -> str | None:
 
     「１，０００」 is 1000, 1.50 is 1.5, 1e3 is 1000. With a leading zero it is a code, not a number: 007.
     """
-    plain = unicodedata.normalize("NFKC", text).strip().replace("\u2212", "-")
+    plain = unicodedata.normalize("NFKC", straight(text)).strip()
     if len(plain) > _LONGEST or not plain or not _NUMBER.fullmatch(plain):
         return None
     written = f"{Decimal(plain.replace(',', '')):f}"

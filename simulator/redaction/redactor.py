@@ -10,12 +10,11 @@ from simulator.redaction.again import told_again
 from simulator.redaction.checks import Span
 from simulator.redaction.patterns import mask, masks, patterns, signs
 from simulator.types import Language
+from simulator.typography import straight
 
-# Plain signs for full-width ones and for every dash, each in its old place.
+# Plain signs for full-width ones, and a hyphen for a half-width ー, each in its old place.
 _PLAIN = str.maketrans(
-    {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
-    | dict.fromkeys(map(ord, "‐‑‒–—―−─－ｰ"), "-")
-    | {0x3000: " ", 0xA0: " ", ord("’"): "'", ord("‘"): "'"}
+    {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {ord("ｰ"): "-", 0x3000: " ", 0xA0: " "}
 )
 # What is masked already is one sign that no pattern has, repeated: places stay the same.
 _TAKEN = "\ue000"
@@ -77,7 +76,7 @@ class Redactor:
                 start, end = match.span(1 if own.groups else 0)
                 if start < end and _TAKEN not in original[start:end]:
                     yield _Found(start, end, 0, "custom")
-        plain = original.translate(_PLAIN)
+        plain = straight(original).translate(_PLAIN)
         known = [one for one in self._known(plain) if not self._is_public(plain[one.start : one.end])]
         yield from known
         names = [plain[one.start : one.end] for one in known if one.kind == "name"]
@@ -100,7 +99,7 @@ class Redactor:
 def _public(texts: Sequence[str]) -> Iterator[str]:
     """All that a redactor would mask in what is public."""
     for text in texts:
-        plain = text.translate(_PLAIN)
+        plain = straight(text).translate(_PLAIN)
         for pattern in patterns():
             for match in pattern.regex.finditer(plain):
                 if span := pattern.check(match):

@@ -15,6 +15,7 @@ from typing import Literal
 from pydantic import JsonValue
 
 from simulator.types import Score
+from simulator.typography import straight
 
 Kind = Literal["contradicted", "not_found"]
 
@@ -135,10 +136,11 @@ class _Folded:
 
 
 def _folded(text: str) -> tuple[str, list[tuple[int, int]]]:
-    """NFKC without spaces and case, and for each of its characters where it came from."""
+    """NFKC and straight, without spaces and case; and for each of its characters where it came from."""
+    marked = straight(text)
     folded, places = [], []
-    for start, end in _clusters(text):
-        for character in unicodedata.normalize("NFKC", text[start:end]).casefold():
+    for start, end in _clusters(marked):
+        for character in unicodedata.normalize("NFKC", marked[start:end]).casefold():
             if not character.isspace():
                 folded.append(character)
                 places.append((start, end))

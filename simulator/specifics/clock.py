@@ -15,10 +15,10 @@ _TIME = re.compile(
     rf"(?:(?P<half>{_HALF})(?:の)? ?)?(?:"
     rf"(?<![\d.,:/$¥])(?P<h>\d{{1,2}}):(?P<m>[0-5]\d)(?![\d:]| ?(?:%|倍))(?: ?{_ZONE})?"
     rf"|(?P<hh>{_H}) ?時(?![間期点刻代差々折計短給])(?: ?(?P<mm>{_H}) ?分(?![の割])|(?P<by>半))?"
-    rf"|(?<![\d.,:/$¥])(?P<hour>\d{{1,2}})(?: ?{_ZONE.replace('<zone>', '<late>')}| ?o['’]clock)"
+    rf"|(?<![\d.,:/$¥])(?P<hour>\d{{1,2}})(?: ?{_ZONE.replace('<zone>', '<late>')}| ?o'clock)"
     rf"|(?P<noon>正午|(?<![a-z])(?:noon|midday)(?![a-z]))|(?P<night>(?<![a-z])midnight(?![a-z])))"
 )
-_TO = r"(?:から|より|~|〜|-|‐|–|—|−|ー|\bto\b|\buntil\b|\btill\b|\bthrough\b)"
+_TO = r"(?:から|より|~|〜|-|ー|\bto\b|\buntil\b|\btill\b|\bthrough\b)"
 _BETWEEN = re.compile(rf" ?(?:まで)?{_TO} ?(?:翌日?の?)? ?")
 _AND = re.compile(r" ?(?:and|と) ?")
 _BARE = re.compile(rf"(?:(?<![\d.,:/$¥\w])|(?<=[^\x00-\x7f]))(?P<h>\d{{1,2}})(?::(?P<m>[0-5]\d))? ?{_TO} ?$")
@@ -34,7 +34,7 @@ _EN_DAY = (
     r"(?:mon(?:day)?s?|tues?(?:day)?s?|wed(?:nesday)?s?|thu(?:rs?)?(?:day)?s?|fri(?:day)?s?|sat(?:urday)?s?"
     r"|sun(?:day)?s?|weekdays?|weekends?|(?:public |bank |national )?holidays?)\b"
 )
-_EN_JOIN = r"\.?(?: ?(?:,|&|/|-|–|—|~) ?(?:and )?| (?:to|through|till|until|and|or) )"
+_EN_JOIN = r"\.?(?: ?(?:,|&|/|-|~) ?(?:and )?| (?:to|through|till|until|and|or) )"
 _EN_DAYS = rf"(?:\b(?:every ?day|daily|(?:7|seven) days a week)\b|\b{_EN_DAY}(?:{_EN_JOIN}{_EN_DAY}){{0,8}})"
 _DAYS = rf"(?:{_JA_DAYS}|{_EN_DAYS})"
 _LEFT = re.compile(
@@ -51,7 +51,7 @@ _NAMED = re.compile(
     rf"{_EN_DAY}|every ?day|daily|(?:7|seven) days|平日|祝祭日|祝日?|毎日|年中無休|全日|連日"
     rf"|{_ONE}(?!本)(?:曜日?)?"
 )
-_SPAN = re.compile(r"[~〜\-–—ー]|から|\b(?:to|through|till|until)\b")
+_SPAN = re.compile(r"[~〜\-ー]|から|\b(?:to|through|till|until)\b")
 _NEXT = re.compile(r" ?[:はも、,]? ?(?:午[前後]|[ap]m|\d{1,2}(?::|時| ?[ap]\.?m))")
 
 

@@ -41,7 +41,7 @@ _MONTHS = (
 _MONTH = rf"(?P<month>\b(?:{'|'.join(_MONTHS)})\b(?:\.(?= \d))?)"
 _TH = r"(?:st|nd|rd|th)?\b"
 _YEAR = r"(?:,? (?:of )?(?P<year>(?:19|20|21)\d\d)\b)?"
-_TO = r" ?(?:-|–|—|~|〜|to(?: the)?|until|till|through|and) ?"
+_TO = r" ?(?:-|~|〜|to(?: the)?|until|till|through|and) ?"
 _DAY_FIRST = re.compile(
     rf"(?:(?<![\w.,:/$-])(?P<first>\d{{1,2}}){_TH}{_TO})?(?<![\d.,:/$])"
     rf"(?P<d>\d{{1,2}}){_TH} (?:of )?{_MONTH}{_YEAR}"
@@ -56,8 +56,8 @@ _MONTH_ALONE = re.compile(
     rf"{_MONTH},? (?:of )?(?P<year>(?:19|20|21)\d\d)\b|{_CUE}{_MONTH.replace('<month>', '<alone>')}(?! \d)"
 )
 _LATER = re.compile(
-    rf"(?:\(.{{1,3}}\))? ?(?:から|より|~|〜|-|–|・|、|及び|および|と) ?(?P<d>{_N})日(?![間以前後目本])"
-    rf"|(?:-|–| to | through | until | and )(?:the )?(?P<dd>\d{{1,2}}){_TH}(?![:.,]\d| ?[a-z%])"
+    rf"(?:\(.{{1,3}}\))? ?(?:から|より|~|〜|-|・|、|及び|および|と) ?(?P<d>{_N})日(?![間以前後目本])"
+    rf"|(?:-| to | through | until | and )(?:the )?(?P<dd>\d{{1,2}}){_TH}(?![:.,]\d| ?[a-z%])"
 )
 _ORDINAL = re.compile(
     rf"\bthe (?P<d>\d{{1,2}})(?:st|nd|rd|th)\b(?! (?:of )?(?:{'|'.join(_MONTHS)})\b)"

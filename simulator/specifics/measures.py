@@ -30,7 +30,7 @@ _NUMBER = re.compile(
     rf"(?P<sign>(?:(?:us|au|ca|hk)?[¥$€£]|(?<![a-z])(?:jpy|usd|eur|gbp)) ?)?(?P<number>{NUMERAL})"
     rf"(?:(?<=\d)(?:st|nd|rd|th)(?= ))?(?:(?P<gap> ?|-(?=[a-z]))(?P<unit>{_SPELLINGS}))?"
 )
-_TO = re.compile(r" ?(?:~|〜|-|‐|–|—|ー|から|または|\bor\b|\bto\b) ?")
+_TO = re.compile(r" ?(?:~|〜|-|ー|から|または|\bor\b|\bto\b) ?")
 _STEP = re.compile(
     r"(?:手順|ステップ|step|no\.?|第|図|表|※|注|問|item|option|section|chapter|page|プラン) ?$"
 )

@@ -4,6 +4,8 @@ import re
 import unicodedata
 from itertools import chain
 
+from simulator.typography import straight
+
 # A mark that no pattern matches stands where something was taken out; it keeps what is around it apart.
 TAKEN = "\ue000"
 # A sign with the marks that belong to it: half-width kana have theirs apart.
@@ -12,11 +14,12 @@ _SUPERSCRIPT = frozenset("¹²³⁰⁴⁵⁶⁷⁸⁹")
 
 
 class Plain:
-    """`text` is the original under NFKC; `taking` masks a span, `written` gives back the original words."""
+    """`text` is the original under NFKC, with straight marks; `take` masks a span, `written` undoes it."""
 
     def __init__(self, original: str) -> None:
         self.original = original
-        pieces = [(start, end, _plain(original, start, end)) for start, end in _clusters(original)]
+        marked = straight(original)
+        pieces = [(start, end, _plain(marked, start, end)) for start, end in _clusters(marked)]
         self.text = "".join(piece for *_, piece in pieces)
         self._starts = list(chain.from_iterable([start] * len(piece) for start, _, piece in pieces))
         self._ends = list(chain.from_iterable([end] * len(piece) for _, end, piece in pieces))

@@ -1,0 +1,61 @@
+"""One sign for all that look alike: apostrophes, quotation marks, hyphens and dashes, each in its old place.
+
+Every detector reads texts through `straight`; what is stored and shown stays as it was written.
+"""
+
+import re
+
+_ALIKE = {
+    "'": "\u2018\u2019\u201a\u201b\u2032\u02b9\u02bb\u02bc\u02bd\u00b4\uff07",
+    '"': "\u201c\u201d\u201e\u201f\u2033\u301d\u301e\u301f\uff02",
+    "-": "\u2010\u2011\u2012\u2013\u2043\u2212\ufe63\uff0d",
+}
+# Dashes that part words as well: ― and ─ are those of Japanese texts. ー and 〜 are no dashes.
+_LONG = "\u2014\u2015\u2500\u2e3a\ufe58"
+_TABLE = {sign: plain for plain, signs in _ALIKE.items() for sign in signs} | dict.fromkeys(_LONG, "-")
+_ANY = re.compile(f"[{''.join(_TABLE)}]")
+_IN_PATTERN = re.compile(rf"\\?({_ANY.pattern})|\\.", re.DOTALL)
+# us—desk@example.com, E-205—what now: beside an address, or between a code and a word, it is no hyphen.
+_BEFORE, _AFTER = re.compile(r"[!-~]{0,64}$"), re.compile(r"[!-~]{0,64}")
+_ADDRESS, _CODE, _WORD = re.compile(r"@|://|\w\.[a-z]{2}"), re.compile(r"\d{3}$"), re.compile("[a-z]{2}")
+
+
+def straight(text: str) -> str:
+    """The text with ' " and - for every sign like them, character for character; places stay the same.
+
+    A long dash stays one (—) where words and an address or a code stand without spaces on its sides.
+    """
+    return text if text.isascii() else _ANY.sub(_plain, text)
+
+
+def straight_pattern(pattern: str) -> str:
+    """A regular expression that matches in a straight text what it was written for."""
+    return pattern if pattern.isascii() else _IN_PATTERN.sub(_escaped, pattern)
+
+
+def cut(pattern: re.Pattern[str], text: str) -> list[str]:
+    """The pieces of a text, as they are written, between the matches of a pattern in the straight text."""
+    pieces, reached = [], 0
+    for found in pattern.finditer(straight(text)):
+        pieces.append(text[reached : found.start()])
+        reached = found.end()
+    return [*pieces, text[reached:]]
+
+
+def _plain(found: re.Match[str]) -> str:
+    if found[0] not in _LONG:
+        return _TABLE[found[0]]
+    text, at = found.string, found.start()
+    before, after = _BEFORE.search(text[max(0, at - 64) : at]), _AFTER.match(text, at + 1)
+    one, other = (side[0] if side else "" for side in (before, after))
+    if _CODE.search(one) and _WORD.match(other):
+        return "—"
+    beside = re.search("[A-Za-z]", one[-1:] + other[:1])
+    return "—" if beside and (_ADDRESS.search(one) or _ADDRESS.search(other)) else "-"
+
+
+def _escaped(found: re.Match[str]) -> str:
+    """A hyphen is escaped, for it may stand in brackets; what is escaped already stays."""
+    if found[1] is None:
+        return found[0]
+    return r"\-" if (plain := _TABLE[found[1]]) == "-" else plain
