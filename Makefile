@@ -1,6 +1,6 @@
 # Everything runs in .venv of this checkout; the first target that needs it makes it.
 .DEFAULT_GOAL := help
-.PHONY: bench-intervals bench-rows bench-metrics bench-choices bench-classification bench-cluster help install demo story test check audit format coverage golden bench crash soak bench-blame bench-refusals bench-sheets bench-changes bench-many bench-money bench-validity bench-simulator shipped-calibrations lock clean
+.PHONY: bench-intervals bench-rows bench-metrics bench-choices bench-classification bench-cluster help install demo story test check audit format coverage golden bench crash soak bench-blame bench-refusals bench-sheets bench-changes bench-many bench-money bench-validity bench-simulator lock clean
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -113,10 +113,6 @@ crash: $(READY)
 # MINUTES=5 for a short one; the picture goes to docs/pictures/soak.svg.
 soak: $(READY)
 	$(BIN)/python -m benchmarks.soak --minutes $(or $(MINUTES),30)
-
-# What the offline stand-ins ship with; to be made anew whenever a stand-in grades differently.
-shipped-calibrations: $(READY)
-	$(BIN)/python -m benchmarks.validity --offline --write judges/_calibrations
 
 lock:
 	uv pip compile --universal --generate-hashes --no-emit-index-url --no-emit-find-links --no-header \

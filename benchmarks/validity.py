@@ -17,20 +17,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks import lexical_validity, pairwise_validity
-from benchmarks.validity_pairs import VOUCHING, Pairing, pairings
+from benchmarks.validity_pairs import Pairing, pairings
 from simulator.analysis.calibration import TRIVIAL
-from simulator.analysis.calibration_figures import Scorer, figures_json
-from simulator.calibration import stored
+from simulator.analysis.calibration_figures import Scorer
 from simulator.calibration.comparison import Compared, compare
 from simulator.calibration.console import bounded
 from simulator.calibration.dimension import dimension
 from simulator.calibration.grading import Graded, JudgeName, Sitting, filed, judged_with, sample
 from simulator.calibration.labels import LabelFile, Labelled, mark_between_references, read_labels
-from simulator.calibration.stored import Calibration
-from simulator.endpoints import LEXICAL, endpoints
+from simulator.endpoints import endpoints
 from simulator.errors import InputError, RehearsalError, UnknownName
 from simulator.find import judge_names
-from simulator.rubrics import Rubric
 from simulator.settings import Settings, load
 from simulator.spending import Ledger
 from simulator.stage import Stage
@@ -100,27 +97,6 @@ class Bench:
         return asyncio.run(grade())
 
 
-def calibration(file: LabelFile, measured: Measured) -> Calibration:
-    """What is shipped of a stand-in: its figures, without rows."""
-    label = dimension(file, measured.pairing.label, measured.pairing.good)
-    languages = [row.case.language for row in file.rows]
-    return Calibration(
-        judge=measured.judge,
-        label=label.name,
-        dataset=file.dataset,
-        n=measured.compared.figures.n,
-        rubric=measured.compared.rubric,
-        model=LEXICAL,
-        language=max(languages, key=languages.count),
-        good=label.good,
-        date=stored.today(),
-        file=file.path.name,
-        sha256=file.sha256,
-        figures=figures_json(measured.compared.figures),
-        scale=measured.compared.figures.scale,
-    )
-
-
 def label_files(data: Path, names: Sequence[str]) -> list[Path]:
     """The label files under a folder, of sets whose name has one of `names` in it."""
     found = sorted(path for path in data.rglob("judge_labels_*") if ".json" in path.name)
@@ -145,16 +121,14 @@ def main(arguments: Sequence[str] = ()) -> None:
     given = _parse(arguments)
     settings = load({"offline": given.offline, "judge_model": given.judge_model, "budget": given.budget})
     files = label_files(given.data, given.set) if given.data.is_dir() else []
-    pairs = (
-        [] if given.write or not given.data.is_dir() else pairwise_validity.pair_files(given.data, given.set)
-    )
+    pairs = pairwise_validity.pair_files(given.data, given.set) if given.data.is_dir() else []
     if not files and not pairs:
         print(f"validity            skipped: no label sets in {given.data.name}/ (set REHEARSAL_BENCH_DATA)")
         return
     bench, started = Bench(settings, given.limit), time.perf_counter()
     print(f"validity            {_who(bench)}")
     for file in label_sets(files):
-        _show_set(bench, file, given.write)
+        _show_set(bench, file)
     pairwise_validity.show(pairs, settings, bench.ledger, given.limit)
     if not bench.is_live and not given.set:
         lexical_validity.DATA = given.data
@@ -166,7 +140,7 @@ def main(arguments: Sequence[str] = ()) -> None:
     print(f"\n{took}, {calls} model calls, {cost}")
 
 
-def _show_set(bench: Bench, file: LabelFile, write: Path | None) -> None:
+def _show_set(bench: Bench, file: LabelFile) -> None:
     started = time.perf_counter()
     languages = "/".join(sorted({row.case.language for row in file.rows}))
     print(f"\n## {file.path.name} ({file.dataset}, {languages}, {len(file.rows):,} rows)")
@@ -177,9 +151,6 @@ def _show_set(bench: Bench, file: LabelFile, write: Path | None) -> None:
             last = measured.pairing.label
             _show_label(file, measured)
         _show_judge(measured)
-        vouches = (measured.judge, file.dataset, measured.pairing.label) in VOUCHING
-        if write and vouches and not bench.is_live and _is_stand_in(bench, measured.judge):
-            stored.save(calibration(file, measured), write)
     print(f"({time.perf_counter() - started:.0f} s)")
 
 
@@ -215,11 +186,6 @@ def _line(name: str, scorer: Scorer, more: str = "") -> str:
     return f"{name:36}{scorer.n:>6,}  {ranks}{more}".rstrip()
 
 
-def _is_stand_in(bench: Bench, judge: str) -> bool:
-    stage = Stage(judged_with(bench.settings, judge, by_model=False), bench.endpoints, (), bench.ledger)
-    return isinstance(stage.judges[judge], Rubric)
-
-
 def _who(bench: Bench) -> str:
     endpoint = bench.endpoints["judge"]
     if endpoint is None:
@@ -235,7 +201,6 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--offline", action="store_true", help="the stand-ins, whatever is configured")
     parser.add_argument("--judge-model", help="model that grades")
     parser.add_argument("--budget", type=float, help="stop once so many dollars are spent")
-    parser.add_argument("--write", type=Path, help="store the stand-ins' calibrations in this folder")
     return parser.parse_args(arguments)
 
 

@@ -37,16 +37,6 @@ PAIRINGS = (
     Pairing("satisfaction", ("turn",)),
     Pairing("overall", ("turn",)),
 )
-# Whose calibration comes with the program: answers of RAG systems where there are labels, a set per language.
-VOUCHING = frozenset({
-    ("turn", "mtrag_human", "faithfulness"), ("turn", "jhars", "hallucinated"),
-    ("groundedness", "mtrag_human", "faithfulness"), ("groundedness", "jhars", "hallucinated"),
-    ("claims", "mtrag_human", "faithfulness"), ("claims", "jhars", "hallucinated"),
-    ("similarity", "evouna", "correct"), ("similarity", "jsts", "similarity"),
-    ("llm_similarity", "evouna", "correct"), ("llm_similarity", "jsts", "similarity"),
-    ("llm_correctness", "evouna", "correct"),
-    ("fluency", "mtrag_human", "naturalness"), ("fluency", "jcola", "acceptable"),
-})  # fmt: skip
 
 
 def pairings(file: LabelFile) -> Sequence[Pairing]:

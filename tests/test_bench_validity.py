@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from benchmarks.validity import main
-from simulator.calibration import stored
 from tests.labelled import labelled, written
 
 
@@ -35,20 +34,6 @@ def test_files_of_one_set_are_shown_together(tmp_path: Path, capsys: pytest.Capt
     out = capsys.readouterr().out
 
     assert "## shop, together (shop, en, 36 rows)" in out
-
-
-def test_calibrations_of_the_stand_ins_can_be_shipped(tmp_path: Path) -> None:
-    """Figures only: no rows, and no path of this machine."""
-    rows = [row | {"dataset": "mtrag_human"} for row in labelled()]
-    written(tmp_path / "judge_labels_mtrag_human.jsonl", rows)
-    main(["--data", str(tmp_path), "--set", "mtrag_human", "--write", str(tmp_path / "shipped")])
-    kept = stored.read(tmp_path / "shipped" / "groundedness-faithfulness-mtrag_human.json")
-
-    assert (kept.n, kept.rows, kept.model) == (36, (), "lexical")
-    assert kept.file == "judge_labels_mtrag_human.jsonl"
-    assert {path.name.split("-")[0] for path in (tmp_path / "shipped").iterdir()} == {
-        "turn", "groundedness", "claims",
-    }  # fmt: skip
 
 
 def test_without_sets_it_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -92,7 +92,7 @@ def test_offline_a_stand_in_has_not_drifted(command: Any) -> None:
         " 100 % graded the same."
     )
     assert "採点のずれを確かめました。" in done.err
-    assert done.json["judges"]["groundedness"]["calibration"].startswith("人との一致 AUROC ")
+    assert done.json["judges"]["groundedness"]["calibration"] is None
 
 
 def test_a_milder_model_raises_the_alarm(command: Any, server: OpenAIServer) -> None:

@@ -266,29 +266,41 @@ def test_nothing_is_claimed_of_an_empty_run() -> None:
     assert blocks(known, words_of(summary, "ja")) == []
 
 
-def test_what_comes_with_the_program_is_found(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_a_stand_in_has_no_standing_whoever_calibrated_it(
+    language: Language, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A stand-in's shipped calibration stands in the report of an offline run; one's own before it."""
-    assert main(["--offline", "--limit", "2", "--persona", "angry", "--turns", "1", "--json"]) == 0
-    run = read_run(Path(json.loads(capsys.readouterr().out)["store"]))
-    rubrics = {score.judge: score.rubric for score in run.scores}
-    monkeypatch.setattr(stored, "SHIPPED", tmp_path / "shipped")
-    stored.save(a_calibration(rubric=rubrics["groundedness"]), tmp_path / "shipped")
-    biases.save(a_bias(a_row("padding"), rubric=rubrics["turn"]), tmp_path / "shipped")
+    """Neither agreement with people nor "not calibrated", on terminal and page, in JSON and in the table."""
+    told = ["--offline", "--limit", "2", "--persona", "angry", "--turns", "1", "--language", language]
+    assert main([*told, "--json"]) == 0
+    run = Path(json.loads(capsys.readouterr().out)["store"])
+    for judge, rubric in {score.judge: score.rubric for score in read_run(run).scores}.items():
+        stored.save(a_calibration(judge, rubric=rubric, model="lexical"))
+        biases.save(a_bias(a_row("padding", judge), judge=judge, rubric=rubric))
     main(["report", "--json"])
     out, err = capsys.readouterr()
-    judges = json.loads(out)["judges"]
-    stored.save(a_calibration(rubric=rubrics["groundedness"], n=36, dataset="our own"))
-    main(["report", "--json"])
-    own = json.loads(capsys.readouterr().out)
+    page = run.with_name("report.html").read_text(encoding="utf-8")
 
-    assert judges["groundedness"]["calibration"].endswith("（222件、mtrag_human faithfulness）")
-    assert (judges["relevance"]["calibration"], judges["relevance"]["warnings"]) == (None, [])
-    assert judges["turn"]["warnings"] == ["要注意: お礼を足すと +0.4"]
-    assert "採点の確かさ" in err
-    assert own["judges"]["groundedness"]["calibration"].endswith("（36件、our own faithfulness）")
-    assert own["drift"] is None
+    for told_there in (err, page):
+        assert "AUROC" not in told_there
+        assert not any(TEXTS(language, key) in told_there for key in ("title", "not_calibrated", "well"))
+    for judge in json.loads(out)["judges"].values():
+        assert (judge["calibration"], judge["warnings"]) == (None, [])
+
+
+def test_a_model_keeps_its_standing_beside_stand_ins() -> None:
+    """A model that grades is calibrated as ever; what only counts words beside it says nothing."""
+    results = rehearsed("ja")
+    counted = [
+        s.model_copy(update={"rubric": "lexical-3-abc"}) if s.judge == "similarity" else s
+        for s in results.scores
+    ]
+    stored.save(a_calibration())
+    stored.save(a_calibration("similarity", rubric="lexical-3-abc", model="lexical"))
+    _, known = known_of(results.model_copy(update={"scores": tuple(counted)}))
+
+    assert known.judges["groundedness"].calibration
+    assert "similarity" not in known.judges
 
 
 def test_a_file_that_is_none_warns_of_nothing() -> None:

@@ -60,13 +60,10 @@ def save(bias: StoredBias, folder: Path = stored.FOLDER) -> Path | None:
 
 
 def bias_for(judge: str, rubrics: Collection[str], folder: Path = stored.FOLDER) -> StoredBias | None:
-    """What is known of this judge with exactly this rubric; one's own before what comes with the program."""
+    """What is known of this judge with exactly this rubric."""
     graded_by = {rubric for rubric in rubrics if rubric}
-    for where in (folder, stored.SHIPPED):
-        found = _read(where / file_name(judge))
-        if found and found.judge == judge and graded_by == {found.rubric}:
-            return found
-    return None
+    found = _read(folder / file_name(judge))
+    return found if found and found.judge == judge and graded_by == {found.rubric} else None
 
 
 def _read(path: Path) -> StoredBias | None:

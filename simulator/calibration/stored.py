@@ -10,14 +10,11 @@ from typing import Any, NamedTuple
 
 from pydantic import JsonValue, ValidationError
 
-from simulator import find
 from simulator.errors import InputError
 from simulator.files.beside import beside
 from simulator.types import Language, Value
 
 FOLDER = Path("calibrations")
-# Calibrations that come with the program: of the offline stand-ins, without rows.
-SHIPPED = find.JUDGES / "_calibrations"
 _UNSAFE = re.compile(r"[^\w.-]+")
 
 
@@ -140,21 +137,16 @@ def read(path: Path) -> Calibration:
 def calibrations_for(
     judge: str, rubrics: Collection[str], language: Language | None = None, folder: Path = FOLDER
 ) -> tuple[Calibration, ...]:
-    """Those of this judge with exactly this rubric: in this language first, one's own first, large first.
+    """Those of this judge with exactly this rubric: in this language first, large ones first.
 
     Grades of several rubrics have none; a rule's own grades, which have no rubric, do not count.
     """
     graded_by = {rubric for rubric in rubrics if rubric}
     if len(graded_by) != 1:
         return ()
-    found = [
-        (not_own, calibration)
-        for not_own, where in enumerate((folder, SHIPPED))
-        for calibration in all_in(where)
-        if calibration.judge == judge and calibration.rubric in graded_by
-    ]
-    found.sort(key=lambda each: (each[1].language != (language or each[1].language), each[0], -each[1].n))
-    return tuple(calibration for _, calibration in found)
+    found = [each for each in all_in(folder) if each.judge == judge and each.rubric in graded_by]
+    found.sort(key=lambda each: (each.language != (language or each.language), -each.n))
+    return tuple(found)
 
 
 def calibration_for(

@@ -2,7 +2,8 @@
 
 A mean alone does not say whether people would agree with it, so its standing stands beside it. Judges
 that only compare by rule (labels, choices, exact match, ROUGE and so on) are left out until someone has
-calibrated them: they claim nothing but what they count, and "not calibrated" would be noise.
+calibrated them: they claim nothing but what they count, and "not calibrated" would be noise. Offline
+stand-ins have no standing, whoever has calibrated them: they are no judgement of a bot.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,6 +21,7 @@ from simulator.calibration.drift import Drift
 from simulator.calibration.grading import JudgeName
 from simulator.calibration.stored import Calibration, calibration_for, short
 from simulator.datasets.names import our_name
+from simulator.endpoints import LEXICAL
 from simulator.examination.telling import consistency_line
 from simulator.masking import masks_of
 from simulator.merging.telling import merged_note
@@ -79,7 +81,9 @@ def standings(
     """The standing of every judge, from what is kept in `folder` of exactly its rubric."""
     drifts, words = drifts_of(results), words_of(summary, language)
     found = {
-        name: _standing(name, judge.rubrics, drifts, words, folder) for name, judge in summary.judges.items()
+        name: _standing(name, judge.rubrics, drifts, words, folder)
+        for name, judge in summary.judges.items()
+        if not _is_stand_in(name, judge.rubrics, results.run.models)
     }
     shown = {n: s for n, s in found.items() if s.calibration or s.warnings or not by_rule(n)}
     notes = [note for drift in drifts for note in _drift_notes(drift, words)]
@@ -99,6 +103,13 @@ def by_rule(name: str) -> bool:
     """Whether a judge compares by rule: nothing of it can be calibrated. `path.em` is one for an output."""
     judge = name.partition("@")[0]
     return our_name(judge) in BY_RULE or our_name(judge.rpartition(".")[2]) in BY_RULE
+
+
+def _is_stand_in(name: str, rubrics: Sequence[str], models: Mapping[str, str]) -> bool:
+    """Whether a judge counted words where a model should have graded, or graded beside such judges."""
+    if models.get("judge") == LEXICAL or any(rubric.startswith(f"{LEXICAL}-") for rubric in rubrics):
+        return True
+    return our_name(name.partition("@")[0]) == "cosine" and models.get("embed") == LEXICAL
 
 
 def blocks(known: Standings, words: Words) -> list[Block]:
