@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from simulator.analysis.figures import Summary
 from simulator.analysis.summary import summarise
 from simulator.blame.cause import Blame, Cause
+from simulator.fixes.as_json import as_json
 from simulator.fixes.fix import Fix, Improvements
 from simulator.fixes.gains import Gains
 from simulator.fixes.improve import fixes, improvements
@@ -183,9 +184,16 @@ def test_a_mended_turn_is_graded_like_those_that_are_not_red() -> None:
     assert refused.fixes[0].gain == pytest.approx((1.0 - 0.4) / 3)
 
 
-def test_without_a_good_turn_the_goal_is_four_of_five() -> None:
-    """Nothing in the run says what a good answer is graded."""
-    assert found([[2]], [{"cause": "tone"}]).goal == 0.8
+@pytest.mark.parametrize("green", [0, 1, 4, 5])
+def test_nothing_is_foretold_from_fewer_than_five_green_turns(green: int) -> None:
+    """Neither of the run nor of a fix; what is to be mended keeps its order."""
+    causes: list[dict[str, Any]] = [{"cause": "tone"}, {"cause": "invented"}]
+    made = found([[1], [2], *[[5]] * green], causes)
+    told = as_json(made, made.fixes, {})
+
+    assert [(fix["rank"], fix["cause"]) for fix in told["fixes"]] == [(1, "tone"), (2, "invented")]
+    figures = (made.mended, told["mended"], told["goal"], *(fix["gain"] for fix in told["fixes"]))
+    assert all((figure is None) == (green < 5) for figure in figures)
 
 
 @settings(max_examples=examples(40), deadline=None)
@@ -215,7 +223,7 @@ def test_gains_add_up(grades: list[list[int]], causes: list[Cause]) -> None:
     )
 
     assert sum(fix.gain for fix in made.fixes) <= 1 - (made.score or 0) + 1e-9
-    assert made.mended == pytest.approx(mended.score)
+    assert made.mended == (pytest.approx(mended.score) if made.foretells or not made.fixes else None)
 
 
 def test_turns_that_a_customer_spoilt_weigh_nothing_where_they_are_left_out() -> None:
@@ -245,10 +253,10 @@ def test_an_answer_that_never_came_names_the_failure() -> None:
     assert fix.what == "ボットが時間内に答えるようにする（応答の遅い処理か、--timeout の秒数を見直す）。"
 
 
-def test_a_fix_is_certain_where_most_of_its_turns_are() -> None:
-    """One doubtful turn in three leaves it certain, two do not."""
-    causes = [{"cause": "ignored", "articles": ("a",), "sure": sure} for sure in (True, True, False)]
-    doubtful = [{**cause, "sure": n == 0} for n, cause in enumerate(causes)]
+def test_a_fix_is_certain_where_each_of_its_turns_is() -> None:
+    """One doubtful turn in three makes the whole a likely one."""
+    causes = [{"cause": "ignored", "articles": ("a",), "sure": True} for _ in range(3)]
+    doubtful = [{**cause, "sure": n > 0} for n, cause in enumerate(causes)]
 
     assert found([[2]] * 3, causes).fixes[0].sure
     assert not found([[2]] * 3, doubtful).fixes[0].sure

@@ -1,5 +1,6 @@
 """What to mend, as people see it: terminal, page, worksheet, Markdown."""
 
+import html
 import io
 import re
 import tomllib
@@ -17,11 +18,12 @@ from simulator.fixes.improve import improvements
 from simulator.fixes.of_run import improvements_of
 from simulator.fixes.wording import cause_name
 from simulator.reports.console import paint_fixes
+from simulator.reports.console_fixes import summary_items
 from simulator.reports.fix_words import FIXES
 from simulator.reports.html import render
 from simulator.reports.html_talks import anchors_of
 from simulator.reports.layouts import layouts
-from simulator.reports.markdown_fixes import fixes_markdown
+from simulator.reports.markdown_fixes import fixes_markdown, fixes_section
 from simulator.reports.sheet_words import SheetWords
 from simulator.reports.told import Told
 from simulator.reports.words import words_of
@@ -80,6 +82,24 @@ def test_the_list_fits_the_terminal(language: Language, width: int) -> None:
     assert max(map(cell_len, shown.splitlines())) <= width
     assert "\n1.  " in shown
     assert ("点" if language == "ja" else "points") in shown
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_too_little_to_forecast_from_is_said_in_words(language: Language) -> None:
+    """On the terminal, in Markdown and on the page; no report has a gain then."""
+    known = told(rehearsed(language), language)
+    words = words_of(known.summary, language)
+    few = told(rehearsed(language), language, known.improvements.model_copy(update={"green": 3}))
+    said = FIXES(language, "too_few", green="3", least="5")
+    summary = "\n".join(item.text for item in summary_items(few.improvements, "run-1", words))
+    markdown = fixes_markdown(few.improvements, "run-1", words)
+
+    for shown in (" ".join(printed(few, 200).split()), summary, html.unescape(page(few))):
+        assert said in shown
+    for shown in (printed(few), summary, markdown, fixes_section(few.improvements, words)):
+        assert not re.search(r"\+\d+\.\d (?:点|points)", shown)
+    assert "gain" not in row(few)
+    assert "gain" in row(known)
 
 
 def test_only_the_best_are_listed() -> None:

@@ -13,17 +13,17 @@ def as_json(found: Improvements, shown: Sequence[Fix], anchors: Anchors) -> dict
     return {
         "score": _rounded(found.score),
         "mended": _rounded(found.mended),
-        "goal": _rounded(found.goal),
-        "fixes": [_fix(fix, anchors) for fix in shown],
+        "goal": _rounded(found.goal) if found.foretells else None,
+        "fixes": [_fix(fix, found, anchors) for fix in shown],
         "left_out": len(found.fixes) - len(shown),
-        "customer": [_fix(fix, anchors) for fix in found.customer],
+        "customer": [_fix(fix, found, anchors) for fix in found.customer],
     }
 
 
-def _fix(fix: Fix, anchors: Anchors) -> dict[str, Any]:
+def _fix(fix: Fix, found: Improvements, anchors: Anchors) -> dict[str, Any]:
     told = fix.model_dump(mode="json", exclude={"turns", "examples", "gain"})
     return told | {
-        "gain": _rounded(fix.gain),
+        "gain": _rounded(fix.gain) if found.foretells else None,
         "turns": [{"conversation": talk, "turn": turn} for talk, turn in fix.turns],
         "examples": [_example(each, anchors) for each in fix.examples],
     }

@@ -4,7 +4,8 @@ A run's score is the mean over its conversations, and a conversation's the mean 
 mended turn is taken to be graded as the turns of this run that are not red are graded on average, by the
 judge that decides the score; where the bot should have refused, with the full mark: such an answer is right
 or wrong, and nothing in between. Every turn's gain is its own share of the score, and every turn belongs to
-one fix: gains add up, and together they never exceed 1 - score.
+one fix: gains add up, and together they never exceed 1 - score. With fewer than five such turns
+nothing is forecast; gains then only put in order what is to be mended.
 """
 
 from collections import Counter
@@ -16,7 +17,7 @@ from simulator.blame.cause import Cause
 from simulator.datasets.names import our_name
 from simulator.types import PASSED, Results
 
-# Four of five: the lowest grade that is usually not red. Taken where every turn of a run is.
+# Four of five: the lowest grade that is usually not red. Taken for the order where every turn of a run is.
 ACCEPTABLE = 0.8
 FULL: frozenset[Cause] = frozenset({"should_refuse"})
 # By these judges an answer is right, 1, or wrong, 0.
@@ -35,7 +36,7 @@ class Gains:
         self._graded = Counter(conversation for conversation, _ in self._values)
         judge = our_name(summary.primary.rpartition(".")[2])  # of one output, the judge alone
         good = [value for key, value in self._values.items() if key not in red]
-        self.assumed = not good
+        self.green = len(good)
         self.goal = fsum(good) / len(good) if good else 1.0 if judge in RIGHT_OR_WRONG else ACCEPTABLE
 
     def of(self, key: Key, cause: Cause) -> float:

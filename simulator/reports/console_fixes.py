@@ -35,8 +35,10 @@ class Item(NamedTuple):
 
 def summary_items(found: Improvements, run: str, words: Words) -> Iterator[Item]:
     """The best fixes with an example each, and where the others are."""
+    if found.fixes and not found.foretells:
+        yield Item(lead_text(found, words), "-", 2, soft=True)
     for fix in found.fixes[:SHOWN]:
-        yield from _fix(fix, words, brief=True)
+        yield from _fix(fix, found, words, brief=True)
     left = len(found.fixes) - SHOWN
     spoilt = sum(len(fix.turns) for fix in found.customer)
     language = words.language
@@ -58,12 +60,13 @@ def red_rows(summary: Summary, words: Words) -> Iterator[Item]:
 def all_items(found: Improvements, words: Words, top: int) -> Iterator[Item]:
     """Every fix, at most `top` of them, with its examples; then what the simulated customer spoilt."""
     language = words.language
-    if lead := lead_text(found):
+    if lead := lead_text(found, words):
         yield Item(lead, indent=0)
-        yield Item(how_text(found, words), indent=0, soft=True)
+    if how := how_text(found, words):
+        yield Item(how, indent=0, soft=True)
     for fix in found.fixes[:top]:
         yield Item("")
-        yield from _fix(fix, words)
+        yield from _fix(fix, found, words)
     if not found.fixes:
         yield Item(none_text(found, words), indent=0)
     if (left := len(found.fixes) - top) > 0:
@@ -73,16 +76,15 @@ def all_items(found: Improvements, words: Words, top: int) -> Iterator[Item]:
         yield Item("")
         yield Item(FIXES(language, "customer_title"), indent=0, loud=True)
     for fix in found.customer:
-        yield from _fix(fix, words)
+        yield from _fix(fix, found, words)
 
 
-def _fix(fix: Fix, words: Words, *, brief: bool = False) -> Iterator[Item]:
+def _fix(fix: Fix, found: Improvements, words: Words, *, brief: bool = False) -> Iterator[Item]:
     """What to do, what it brings and for whom; one example whole, and unless `brief` where others are."""
     language = words.language
     yield Item(fix.what, f"{fix.rank}." if fix.rank else "-", loud=True)
-    brings = (gain_text(fix, language),) if fix.rank else ()
-    cause = cause_text(fix.cause, fix.sure, language)
-    yield Item("   ".join([*brings, cause, counts_text(fix, words)]))
+    brings, cause = gain_text(fix, found, language), cause_text(fix.cause, fix.sure, language)
+    yield Item("   ".join(filter(None, [brings, cause, counts_text(fix, words)])))
     first, *others = fix.examples
     yield Item(where_text(first, words), soft=True)
     for name, text in told(first, words, brief=brief):

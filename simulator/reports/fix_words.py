@@ -5,7 +5,7 @@ from pathlib import Path
 
 from simulator.analysis.figures import RedTurn
 from simulator.blame.cause import Cause
-from simulator.fixes.fix import Example, Fix, Improvements
+from simulator.fixes.fix import LEAST, Example, Fix, Improvements
 from simulator.fixes.wording import cause_name, certainty
 from simulator.prompts import Texts
 from simulator.reports.notes import points
@@ -27,9 +27,9 @@ def none_text(found: Improvements, words: Words) -> str:
     return fixes_words(words)(key)
 
 
-def gain_text(fix: Fix, language: Language) -> str:
-    """'+4.2 点': what the run's score of a hundred would gain."""
-    return FIXES(language, "gain", gain=f"{100 * fix.gain:.1f}")
+def gain_text(fix: Fix, found: Improvements, language: Language) -> str:
+    """'+4.2 点': what the run's score of a hundred would gain; empty where that cannot be foretold."""
+    return FIXES(language, "gain", gain=f"{100 * fix.gain:.1f}") if fix.rank and found.foretells else ""
 
 
 def counts_text(fix: Fix, words: Words) -> str:
@@ -47,16 +47,19 @@ def cause_text(cause: Cause, sure: bool, language: Language) -> str:
     return FIXES(language, "cause", name=cause_name(cause, language), how=certainty(sure, language))
 
 
-def lead_text(found: Improvements) -> str:
-    """What the score would be with everything mended; empty where nothing would change it."""
+def lead_text(found: Improvements, words: Words) -> str:
+    """What the score would be with everything mended, or why nobody can tell; empty where nothing would."""
+    if found.fixes and not found.foretells:
+        return fixes_words(words)("too_few", green=f"{found.green:,}", least=str(LEAST))
     if found.mended is None or points(found.mended) == points(found.score):
         return ""
     return FIXES(found.language, "lead", score=points(found.score), mended=points(found.mended))
 
 
 def how_text(found: Improvements, words: Words) -> str:
-    """How gains are reckoned."""
-    return fixes_words(words)("how_assumed" if found.assumed else "how", goal=points(found.goal))
+    """How gains are reckoned; empty where there are none."""
+    shown = found.foretells and lead_text(found, words)
+    return fixes_words(words)("how", goal=points(found.goal)) if shown else ""
 
 
 def where_text(each: Example | RedTurn, words: Words) -> str:

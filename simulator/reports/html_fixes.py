@@ -34,8 +34,7 @@ class Card:
 
 def cards(found: Improvements, anchors: Mapping[tuple[str, int], str], words: Words) -> dict[str, Any]:
     """Everything that the page's block of fixes is made of."""
-    best = max((fix.gain for fix in found.fixes), default=0.0)
-    made = [_card(fix, best, anchors, words) for fix in found.fixes[: SHOWN + FOLDED]]
+    made = [_card(fix, found, anchors, words) for fix in found.fixes[: SHOWN + FOLDED]]
     left = len(found.fixes) - len(made)
     spoilt = sum(len(fix.turns) for fix in found.customer)
     language = words.language
@@ -44,15 +43,15 @@ def cards(found: Improvements, anchors: Mapping[tuple[str, int], str], words: Wo
         "folded": made[SHOWN:],
         "more": FIXES(language, "more", n=f"{len(found.fixes) - SHOWN:,}") if made[SHOWN:] else "",
         "left": FIXES(language, "more", n=f"{left:,}") if left else "",
-        "lead": lead_text(found),
-        "how": how_text(found, words) if best else "",
+        "lead": lead_text(found, words),
+        "how": how_text(found, words),
         "customer": FIXES(language, "customer_line", turns=f"{spoilt:,}") if spoilt else "",
         "title": FIXES(language, "title"),
     }
 
 
-def _card(fix: Fix, best: float, anchors: Mapping[tuple[str, int], str], words: Words) -> Card:
-    language = words.language
+def _card(fix: Fix, found: Improvements, anchors: Mapping[tuple[str, int], str], words: Words) -> Card:
+    language, best = words.language, max(each.gain for each in found.fixes)
     there = [each for each in fix.examples if _key(each) in anchors]
     links = tuple((anchors[_key(each)], _where(each, words)) for each in there)
     first = fix.examples[0]
@@ -63,7 +62,7 @@ def _card(fix: Fix, best: float, anchors: Mapping[tuple[str, int], str], words: 
         cause=cause_name(fix.cause, language),
         sure=certainty(fix.sure, language),
         counts=counts_text(fix, words),
-        gain=gain_text(fix, language),
+        gain=gain_text(fix, found, language),
         bar=round(_BAR * fix.gain / best, 1) if best else 0.0,
         links=links,
         said=silent or first.reason,

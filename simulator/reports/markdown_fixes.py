@@ -25,7 +25,8 @@ def fixes_section(found: Improvements, words: Words) -> str:
     if not found.fixes:
         return ""
     lines = [f"### {escaped(FIXES(words.language, 'title'))}", ""]
-    lines += [_line(fix, words) for fix in found.fixes[:SHOWN]]
+    lines += [] if found.foretells else [escaped(lead_text(found, words)), ""]
+    lines += [_line(fix, found, words) for fix in found.fixes[:SHOWN]]
     if left := len(found.fixes) - SHOWN:
         lines += ["", escaped(FIXES(words.language, "more", n=f"{left:,}"))] if left > 0 else []
     return "\n".join(lines)
@@ -38,27 +39,29 @@ def fixes_markdown(
     language = words.language
     parts = [f"## {escaped(FIXES(language, 'all_title'))}", f"`{run}`"]
     parts += [stand_in(words)] if offline else []
-    parts += [escaped(lead_text(found))] if lead_text(found) else []
+    parts += [escaped(lead)] if (lead := lead_text(found, words)) else []
     shown = found.fixes[:top]
-    parts += [_whole(fix, words) for fix in shown]
+    parts += [_whole(fix, found, words) for fix in shown]
     parts += [] if shown else [escaped(none_text(found, words))]
     if left := len(found.fixes) - len(shown):
         parts.append(escaped(FIXES(language, "more", n=f"{left:,}")))
     if found.customer:
         parts.append(f"### {escaped(FIXES(language, 'customer_title'))}")
-        parts += [_whole(fix, words) for fix in found.customer]
-    parts += [f"_{escaped(how_text(found, words))}_"] if lead_text(found) else []
+        parts += [_whole(fix, found, words) for fix in found.customer]
+    parts += [f"_{escaped(how)}_"] if (how := how_text(found, words)) else []
     return "\n\n".join(parts) + "\n"
 
 
-def _line(fix: Fix, words: Words) -> str:
+def _line(fix: Fix, found: Improvements, words: Words) -> str:
     """One fix: what it brings, what to do, why."""
     known = f"{cause_text(fix.cause, fix.sure, words.language)} · {counts_text(fix, words)}"
-    return f"{fix.rank}. **{escaped(gain_text(fix, words.language))}** {escaped(fix.what)} ({escaped(known)})"
+    gain = gain_text(fix, found, words.language)
+    brings = f"**{escaped(gain)}** " if gain else ""
+    return f"{fix.rank}. {brings}{escaped(fix.what)} ({escaped(known)})"
 
 
-def _whole(fix: Fix, words: Words) -> str:
-    head = _line(fix, words) if fix.rank else f"- {escaped(fix.what)}"
+def _whole(fix: Fix, found: Improvements, words: Words) -> str:
+    head = _line(fix, found, words) if fix.rank else f"- {escaped(fix.what)}"
     return "\n".join([head, *(line for each in fix.examples for line in _example(each, words))])
 
 

@@ -56,7 +56,9 @@ def _row(fix: Fix, told: Told) -> Row:
         "run": text_cell(told.results.run.id),
     }
     if fix.rank:
-        cells |= {"rank": _number(fix.rank), "gain": _number(round(100 * fix.gain, 1))}
+        cells |= {"rank": _number(fix.rank)}
+    if fix.rank and told.improvements.foretells:
+        cells |= {"gain": _number(round(100 * fix.gain, 1))}
     return Row(key=plain(fix.key), cells=cells)
 
 
