@@ -68,6 +68,8 @@ def test_a_spelling_is_told_from_a_broken_search() -> None:
     assert named
     assert {blame.pair for blame in named} == {("るーたー", "ルーター")}
     assert all(blame.sure and "「ルーター」なら見つかります" in blame.evidence for blame in named)
+    gone = {at: found.model_copy(update={"ids": ("elsewhere/1",)}) for at, found in again.items()}
+    assert not any(b.sure for b in blames(results, summary, articles=articles, found=gone) if b.pair)
     broken = {b.cause for b in blames(results, summary, articles=articles, found=never)}
     assert "retrieval" in broken
     assert "spelling" not in broken
@@ -105,4 +107,7 @@ def test_a_run_is_asked_once(tmp_path: Path) -> None:
     assert first
     assert found_before(results) == first == asyncio.run(ask_again(path, settings, limit=0))
     assert len(causes) == len(summary.reddest)
-    assert all(blame.sure for blame in causes if blame.cause in {"spelling", "retrieval"})
+    assert any(blame.sure for blame in causes if blame.cause in {"spelling", "retrieval"})
+    assert not any(
+        blame.sure for blame in causes if blame.cause not in {"spelling", "retrieval", "no_answer"}
+    )

@@ -52,6 +52,43 @@ def test_hostile_texts_have_causes_too() -> None:
     assert len(found) == len(summary_of(results).reddest)
 
 
+@pytest.mark.parametrize("asks", [True, False])
+def test_nothing_that_rests_on_words_is_certain(asks: bool) -> None:
+    """By rule, or by ids when the bot was asked again; and then it is right."""
+    with grounds() as both:
+        found = [
+            each
+            for ground in both
+            for each in asyncio.run(judged(plants(ground, 4), ground.deleted, asks=asks))
+            if each.blame.sure
+        ]
+
+    assert {each.blame.cause for each in found} == (
+        {"no_answer", "retrieval", "spelling"} if asks else {"no_answer"}
+    )
+    assert all(each.blame.cause == each.plant.cause for each in found)
+
+
+def test_what_words_cannot_tell_is_unclear() -> None:
+    """An answer that may have to be worked out blames neither the knowledge nor the search."""
+    results = rehearsed("ja")
+    case = {
+        "question": "解約金はいくらですか", "passages": (), "answerable": True, "handover": "optional",
+        "references": (("24か月以内の解約には、解約金4,800円がかかります。",),),
+    }  # fmt: skip
+    talks = tuple(
+        talk.model_copy(update={"case": talk.case.model_copy(update=case)}) for talk in results.conversations
+    )
+    split = Passage(id="ja/32", text="# 解約金の分割\n\n解約金は、月2,400円ずつ2回に分けてお支払いです。")
+    results = results.model_copy(update={"conversations": talks})
+    found = blames(results, summary_of(results), articles=(split,))
+    unclear = [blame for blame in found if blame.cause == "unclear"]
+
+    assert "knowledge" not in {blame.cause for blame in found}
+    assert unclear
+    assert all("そこから導く答えかもしれません" in blame.evidence for blame in unclear)
+
+
 def test_without_the_knowledge_nothing_is_sure_about_it() -> None:
     """Missing from the knowledge and not found cannot be told apart without --knowledge."""
     results = rehearsed("ja")

@@ -93,14 +93,47 @@ def test_a_piece_without_the_answer_is_not_the_article() -> None:
     head = Passage(id="ja/17-fee", text="# 解約金\n\n24か月以内に解約すると、")
     tail = Passage(id="ja/17-fee#2", text="24か月以内に解約すると、解約金4,800円がかかります。")
 
-    assert need_of(exhibit(head), LIBRARY) == Need("not_retrieved", ("ja/17-fee",), sure=True, cut=True)
+    assert need_of(exhibit(head), LIBRARY) == Need("not_retrieved", ("ja/17-fee",), exact=True, cut=True)
     assert need_of(exhibit(head, tail), LIBRARY) == Need("retrieved", ("ja/17-fee",))
     assert need_of(exhibit(RETURN), LIBRARY).cut is False
 
 
-def test_without_the_knowledge_a_piece_without_the_answer_is_not_sure() -> None:
-    """Nobody can tell then whether the answer stands in another piece."""
-    head = Passage(id="ja/17-fee", text="# 解約金\n\n24か月以内に解約すると、")
+def test_only_an_article_that_the_case_names_is_known_exactly() -> None:
+    """By its name in the knowledge base, in the turn that asks the case's question; all else is words."""
+    assert need_of(exhibit(RETURN), LIBRARY) == Need("not_retrieved", ("ja/17-fee",), exact=True)
+    assert not need_of(exhibit(RETURN, gold=()), LIBRARY).exact
+    assert not need_of(exhibit(RETURN, gold=("kb-0017",)), LIBRARY).exact
+    assert not need_of(exhibit(RETURN), None).exact
 
-    assert need_of(exhibit(head), None) == Need("retrieved", ("ja/17-fee",), sure=False)
-    assert need_of(exhibit(FEE), None).sure
+
+ELSEWHERE = Passage(id="ja/30-moving", text="# 引っ越し\n\n24か月以内の解約には、解約金4,800円がかかります。")
+REWORDED = Passage(
+    id="ja/31-leaving",
+    text="# おやめになるとき\n\n2年たたずに契約を終える方から、解約金4,800円をいただきます。",
+)
+MONTHLY = Passage(id="ja/32-split", text="# 解約金の分割\n\n解約金は、月2,400円ずつ2回に分けてお支払いです。")
+
+
+def test_no_article_that_is_there_is_called_missing() -> None:
+    """Said by another one it was not found; reworded, or to be worked out, nobody can tell by words."""
+    for gold in (("ja/17-fee",), ("kb-0017",), ()):
+        there = need_of(exhibit(RETURN, gold=gold), Corpus([RETURN, PLANS, ELSEWHERE]))
+        assert there == Need("not_retrieved", ("ja/30-moving",))
+        assert place(ELSEWHERE, corpus=Corpus([RETURN, PLANS, ELSEWHERE]), gold=gold) == "retrieved"
+        for near in (REWORDED, MONTHLY):
+            doubtful = need_of(exhibit(RETURN, gold=gold), Corpus([RETURN, PLANS, near]))
+            assert doubtful == Need("doubtful", (near.id,))
+        assert place(RETURN, corpus=Corpus([RETURN, PLANS]), gold=gold) == "lacking"
+
+
+def test_an_article_that_the_case_names_is_never_called_missing() -> None:
+    """It is there, whatever words of the right answer it has."""
+    other = FEE.model_copy(update={"text": "# お手続き\n\nマイページをご覧ください。"})
+
+    assert need_of(exhibit(RETURN), Corpus([other, RETURN, PLANS])) == Need("doubtful", ("ja/17-fee",))
+
+
+def test_a_bot_that_shows_nothing_lacks_only_what_is_nowhere() -> None:
+    """What comes near may be what it read."""
+    assert place(shows=False, gold=(), corpus=Corpus([PLANS, REWORDED])) == "hidden"
+    assert place(shows=False, gold=(), corpus=Corpus([PLANS])) == "lacking"

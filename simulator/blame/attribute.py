@@ -30,7 +30,7 @@ class Named(NamedTuple):
 
     cause: Cause
     evidence: str
-    sure: bool = True
+    sure: bool = False
     pair: tuple[str, str] | None = None
     articles: tuple[str, ...] | None = None  # where they are others than those that were needed
 
@@ -97,7 +97,7 @@ def _no_answer(look: Look) -> Named | None:
         return None
     kind = look.red.failure
     known = kind if kind in {"timeout", "empty", "error"} else "error"
-    return Named("no_answer", say(look, "no_answer", kind=say(look, f"kind_{known}")))
+    return Named("no_answer", say(look, "no_answer", kind=say(look, f"kind_{known}")), sure=True)
 
 
 def _customer(look: Look) -> Named | None:
@@ -139,7 +139,7 @@ def _outdated(look: Look) -> Named | None:
     evidence = say(
         look, "outdated", article=telling.named(look, wrong.article), right=wrong.right, wrong=wrong.said
     )
-    return Named("outdated", evidence, wrong.sure, articles=(wrong.article,))
+    return Named("outdated", evidence, articles=(wrong.article,))
 
 
 def _not_there(look: Look) -> Named | None:
@@ -151,28 +151,37 @@ def _not_there(look: Look) -> Named | None:
     return Named(*missing(look))
 
 
+def _doubtful_need(look: Look) -> Named | None:
+    """Nobody can tell by words whether the answer is in the knowledge: it may follow from an article."""
+    if look.need.place != "doubtful":
+        return None
+    if look.is_right and not look.unsupported and not look.reading.refused:
+        return None
+    key = "doubtful" if look.need.articles else "doubtful_nowhere"
+    values = {"article": telling.article(look)} if look.need.articles else {}
+    return Named("unclear", say(look, key, need=telling.needed(look), **values))
+
+
 def _should_answer(look: Look) -> Named | None:
     if not look.reading.refused:
         return None
     if look.need.place == "retrieved":
-        return Named(
-            "should_answer", say(look, "should_answer", article=telling.article(look)), look.need.sure
-        )
+        return Named("should_answer", say(look, "should_answer", article=telling.article(look)))
     if look.case.answerable or look.need.place == "hidden":
-        return Named("should_answer", say(look, "should_answer_marked"), sure=False)
+        return Named("should_answer", say(look, "should_answer_marked"))
     return None
 
 
 def _asks_back(look: Look) -> Named | None:
     if not look.reading.only_asks or not look.case.answerable:
         return None
-    return Named("should_answer", say(look, "asks_back", quote=telling.answer(look)), sure=False)
+    return Named("should_answer", say(look, "asks_back", quote=telling.answer(look)))
 
 
 def _invented(look: Look) -> Named | None:
     """The answer states what nothing bears out, although what it needed was there."""
     if look.unsupported and not _only_rude(look):
-        return Named("invented", telling.unsupported(look), look.turn.answer.shows_passages)
+        return Named("invented", telling.unsupported(look))
     facts = look.scores.get("facts")
     if facts and facts.state == "scored" and facts.severity == "major":
         return Named("invented", say(look, "facts", reason=facts.reason))
@@ -190,7 +199,7 @@ def _ignored(look: Look) -> Named | None:
     """What was needed was retrieved and is not in the answer."""
     if look.is_right or look.need.place != "retrieved":
         return None
-    return Named("ignored", telling.ignored(look), look.need.sure)
+    return Named("ignored", telling.ignored(look))
 
 
 def _doubtful(look: Look) -> Named | None:
@@ -198,7 +207,7 @@ def _doubtful(look: Look) -> Named | None:
     if not look.is_right or not look.doubtful or _objecting(look):
         return None
     told = say(look, "unsupported", quote=say(look, "quote", text=telling.quote(look.doubtful)))
-    return Named("invented", told, sure=False)
+    return Named("invented", told)
 
 
 def _no_handover(look: Look) -> Named | None:
@@ -213,11 +222,11 @@ def _tone(look: Look) -> Named | None:
         worst = min(objecting, key=lambda score: score.value or 0.0)
         return Named("tone", say(look, "tone", reason=worst.reason))
     if look.reading.expected == "answer" and look.reading.repeats and look.is_right:
-        return Named("misunderstood", say(look, "repeats"), sure=False)
+        return Named("misunderstood", say(look, "repeats"))
     if look.is_right and not look.read_by_anyone:
-        return Named("unclear", say(look, "only_words"), sure=False)
+        return Named("unclear", say(look, "only_words"))
     if look.is_right:
-        return Named("tone", say(look, "tone_guess", reason=look.red.reason), sure=False)
+        return Named("tone", say(look, "tone_guess", reason=look.red.reason))
     return None
 
 
@@ -234,14 +243,15 @@ def _only_rude(look: Look) -> bool:
 
 
 def _hidden(look: Look) -> Named | None:
-    return Named("unclear", say(look, "hidden"), sure=False) if look.need.place == "hidden" else None
+    return Named("unclear", say(look, "hidden")) if look.need.place == "hidden" else None
 
 
 def _unclear(look: Look) -> Named:
-    return Named("unclear", say(look, "unclear", reason=look.red.reason), sure=False)
+    return Named("unclear", say(look, "unclear", reason=look.red.reason))
 
 
 RULES: tuple[Callable[[Look], Named | None], ...] = (
-    _no_answer, _customer, _should_refuse, _refused_badly, _complaint, _outdated, _not_there, _should_answer,
+    _no_answer, _customer, _should_refuse, _refused_badly, _complaint, _outdated, _not_there, _doubtful_need,
+    _should_answer,
     _asks_back, _invented, _misunderstood, _ignored, _no_handover, _doubtful, _tone, _hidden, _unclear,
 )  # fmt: skip

@@ -11,7 +11,7 @@ Cause = Literal[
 
 
 class Blame(Value):
-    """The cause of one red turn; not `sure` where another cause cannot be told apart from what is known.
+    """The cause of one red turn; `sure` only where no matching of words decides: by rule, or by asking again.
 
     `evidence` is one sentence in the case's language; `articles` are the ids of the passages that the answer
     needed; `pair` is a spelling to register: as it was asked, as the article writes it. `cut` says that only
@@ -21,7 +21,7 @@ class Blame(Value):
     conversation: str
     turn: int
     cause: Cause
-    sure: bool = True
+    sure: bool = False
     evidence: str
     articles: tuple[str, ...] = ()
     pair: tuple[str, str] | None = None

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 from math import log
+from typing import Literal
 
 from simulator.counting.evidence import finding, known_of
 from simulator.counting.quantities import quantities, unmatched
@@ -18,6 +19,9 @@ SATURATION, LENGTH = 1.2, 0.75
 HELD = 0.6
 # The same, where it is known which article is the right one, and this is another.
 ELSEWHERE = 0.85
+# From this share of what a reference states on, rare words weighing more, an article is taken to say it;
+# below the other one, and with less than that of the question, no article is taken to.
+SAID, NOWHERE, ASKED = 0.75, 0.4, 0.5
 # Articles that are looked at closely for one text.
 CLOSE = 5
 TITLE = 30
@@ -32,6 +36,9 @@ def title_of(text: str) -> str:
     """What an article calls itself: its first line, shortened."""
     first = next((line.strip("# ").strip() for line in text.splitlines() if line.strip("# ")), "")
     return first if len(first) <= TITLE else first[: TITLE - 1] + "…"
+
+
+Extent = Literal["said", "doubtful", "nowhere"]
 
 
 class Corpus:
@@ -88,6 +95,45 @@ class Corpus:
             if best and held(reference, [best.text], language) >= least:
                 found.append(article_of(best.id))
         return tuple(dict.fromkeys(found))
+
+    def extent(
+        self, references: Sequence[str], question: str, language: Language
+    ) -> tuple[Extent, tuple[str, ...]]:
+        """Whether any article says what a reference states, by search over all of them, and the nearest one.
+
+        What is only partly there, is there without its amounts, or takes up the question, is doubtful: it may
+        be said in other words, or follow from what is there.
+        """
+        near = (passage for text in (*references, question) for passage in self.ranked(text))
+        found = [
+            (max((self._said(each, article, language) for each in references), default=0.0), article)
+            for article in dict.fromkeys(article_of(passage.id) for passage in near)
+        ]
+        said, nearest = max(found, default=(0.0, ""))
+        asked = max((self._share(question, article) for _, article in found), default=0.0)
+        amounts = quantities("\n".join(self.texts([nearest])))
+        whole = any(not unmatched(quantities(each), amounts) for each in references)
+        told: Extent = "said" if said >= SAID and whole else "doubtful"
+        return "nowhere" if said < NOWHERE and asked < ASKED else told, (nearest,) if nearest else ()
+
+    def _said(self, reference: str, article: str, language: Language) -> float:
+        stated = claims(reference, language) or sentences(reference)
+        weights = [(mass(topic_units(each)), self._share(each, article)) for each in stated]
+        whole = sum(weight for weight, _ in weights)
+        return sum(weight * found for weight, found in weights) / whole if whole else 0.0
+
+    def _share(self, text: str, article: str) -> float:
+        """The share of a text's content, by rarity, in the passage of an article that has most of it."""
+        weights = {unit: self._rarity(unit) * count for unit, count in topic_units(text).items()}
+        whole = sum(weights.values())
+        found = (
+            sum(weights[unit] for unit in weights.keys() & content_units(passage.text).keys())
+            for passage in self.by_article[article]
+        )
+        return max(found, default=0.0) / whole if whole else 0.0
+
+    def _rarity(self, unit: str) -> float:
+        return log(1 + len(self.passages) / (1 + len(self._postings.get(unit, ()))))
 
     def bears_out(self, sentence: str) -> bool:
         """Whether one of the articles says this."""

@@ -7,13 +7,12 @@ from typing import NamedTuple, TypeGuard
 
 from simulator.analysis.figures import RedTurn
 from simulator.blame.cause import Found
-from simulator.blame.corpus import Corpus, title_of
+from simulator.blame.corpus import Corpus, article_of, title_of
 from simulator.blame.need import Need, is_retrieved, need_of, references_of
 from simulator.counting.evidence import Agreement, Finding, best_agreement, coverage
 from simulator.counting.quantities import Quantity
 from simulator.counting.reading import Reading
 from simulator.counting.units import content_units, mass, share, topic_units
-from simulator.counting.wording import quoted
 from simulator.customers.faults import CustomerFault
 from simulator.types import Answer, Exhibit, Score, Turn
 
@@ -125,6 +124,15 @@ class Look:
     def searched(self) -> int:
         """How many passages the bot looks at."""
         return max(3, len(self.turn.answer.passages))
+
+    @property
+    def found_by_id(self) -> bool:
+        """Whether ids alone tell what was needed, what came, and what came when the bot was asked again."""
+        if not (self.corpus and self.found and self.need.exact):
+            return False
+        came = [passage.id for passage in self.turn.answer.passages]
+        hit = any(article_of(each) in self.need.articles for each in self.found.ids)
+        return self.corpus.knows([*came, *self.found.ids]) and hit == self.found.hit
 
     def title(self, article: str) -> str:
         """What an article is called: in the knowledge base, or as it was retrieved."""
@@ -255,8 +263,3 @@ def _is_stand_in(score: Score | None) -> bool:
 def _list(score: Score | None, key: str) -> Sequence[Mapping[str, object]]:
     told = score.detail.get(key) if score else None
     return [each for each in told if isinstance(each, dict)] if isinstance(told, list) else []
-
-
-def brief(texts: Sequence[str], most: int = 2) -> list[str]:
-    """The first texts, short enough for a sentence."""
-    return [quoted(text) for text in texts[:most]]

@@ -2,8 +2,7 @@
 
 from simulator.blame import telling
 from simulator.blame.cause import Cause
-from simulator.blame.look import Look, brief
-from simulator.blame.need import references_of
+from simulator.blame.look import Look
 from simulator.blame.spelling import Pair, pairs, strange
 from simulator.blame.telling import say
 
@@ -22,15 +21,15 @@ def missing(look: Look) -> Missing:
 def _why(look: Look) -> Missing:
     article = telling.article(look)
     if look.need.place == "lacking":
-        return "knowledge", _lacking(look), look.need.sure, None
+        return "knowledge", _lacking(look), False, None
     if look.need.place == "outside" or look.corpus is None:
         return "retrieval", say(look, "outside", article=article), False, None
     if lost := _lost(look):
-        return "misunderstood", lost, True, None
+        return "misunderstood", lost, False, None
     if look.need.cut:
-        return "retrieval", telling.cut_off(look), True, None
+        return "retrieval", telling.cut_off(look), False, None
     if look.found_earlier():
-        return "retrieval", say(look, "retrieval_unstable", article=article), True, None
+        return "retrieval", say(look, "retrieval_unstable", article=article), False, None
     return _asked_again(look) if look.found and look.found.hit is not None else _by_words(look)
 
 
@@ -43,12 +42,11 @@ def _by_words(look: Look) -> Missing:
 
 
 def _lacking(look: Look) -> str:
-    """The article that is missing, or, where it is there, the content that it does not hold."""
-    known = look.corpus is not None and look.corpus.knows(look.need.articles)
-    if look.need.articles and not known:
+    """The article that is missing; where its name says nothing, the content that no article has."""
+    articles, needed = look.need.articles, telling.needed(look)
+    if articles and (not needed or (look.corpus and look.corpus.shares_ids(articles))):
         return say(look, "lacking", article=telling.article(look))
-    stated = brief(references_of(look.exhibit), 1)
-    return say(look, "lacking_content", need="".join(say(look, "quote", text=each) for each in stated))
+    return say(look, "lacking_content", need=needed)
 
 
 def _lost(look: Look) -> str:
@@ -68,18 +66,18 @@ def _lost(look: Look) -> str:
 
 
 def _asked_again(look: Look) -> Missing:
-    """What the bot found in the article's own words settles it."""
-    article, found = telling.article(look), look.found
+    """What the bot found in the article's own words settles it; for certain where ids alone prove it."""
+    article, found, exact = telling.article(look), look.found, look.found_by_id
     if found is None or not found.hit:
-        return "retrieval", say(look, "retrieval_asked", article=article), True, None
+        return "retrieval", say(look, "retrieval_asked", article=article), exact, None
     if found.pair:
         asked, written = found.pair
         evidence = say(look, "spelling_pair", article=article, asked=asked, written=written)
-        return "spelling", evidence, True, found.pair
+        return "spelling", evidence, exact, found.pair
     if pair := likely(look):
         evidence = say(look, "spelling_guess", article=article, asked=pair.asked, written=pair.written)
-        return "spelling", evidence, True, (pair.asked, pair.written)
-    return "spelling", say(look, "spelling_asked", article=article, strange=_strange(look)), True, None
+        return "spelling", evidence, False, (pair.asked, pair.written)
+    return "spelling", say(look, "spelling_asked", article=article, strange=_strange(look)), False, None
 
 
 def _guess(look: Look) -> Missing:

@@ -14,22 +14,23 @@ PIECE = 0.9
 # Pieces that hold less than this share of what their whole article holds of a reference lack the answer.
 ENOUGH = 0.8
 
-Place = Literal["retrieved", "not_retrieved", "lacking", "outside", "hidden", "unknown"]
+Place = Literal["retrieved", "not_retrieved", "lacking", "doubtful", "outside", "hidden", "unknown"]
 
 
 class Need(NamedTuple):
     """The articles that an answer needed (ids), and where they were.
 
     `retrieved`: among the passages of the turn; `not_retrieved`: in the knowledge base only; `lacking`: not
-    even there; `outside`: not retrieved, and the knowledge base is not known; `hidden`: the bot does not
-    show what it retrieves; `unknown`: neither gold nor reference say what was needed. Not `sure` where the
-    article was only recognised by what the reference says. `cut` says that pieces of the article were
-    retrieved, and the piece with the answer was not.
+    even there, nor does any other article come near; `doubtful`: words do not tell whether it is there;
+    `outside`: not retrieved, and the knowledge base is not known; `hidden`: the bot does not show what it
+    retrieves; `unknown`: neither gold nor reference say what was needed. `exact`: the case names the article,
+    and the knowledge base has it by that name, so that no words were compared. `cut` says that pieces of the
+    article were retrieved, and the piece with the answer was not.
     """
 
     place: Place
     articles: tuple[str, ...] = ()
-    sure: bool = True
+    exact: bool = False
     cut: bool = False
 
 
@@ -44,26 +45,36 @@ def need_of(exhibit: Exhibit, corpus: Corpus | None) -> Need:
     """What this turn needed, and where it was."""
     answer, language = exhibit.turn.answer, exhibit.case.language
     references = references_of(exhibit)
-    articles, sure = _needed(exhibit, references, corpus)
+    articles, exact = _needed(exhibit, references, corpus)
     if not articles and not references:
-        return Need("unknown", (), sure=False)
+        return Need("unknown")
     if not answer.shows_passages:
-        absent = corpus is not None and not articles
-        return Need("lacking" if absent else "hidden", articles or exhibit.case.passages, sure=False)
+        absent = corpus and not articles and _elsewhere(exhibit, references, (), corpus).place == "lacking"
+        return Need("lacking") if absent else Need("hidden", articles or exhibit.case.passages)
     if is_retrieved(articles, references, answer.passages, exhibit, corpus):
-        # Without the knowledge nobody can tell whether the piece that came is the one with the answer.
-        texts = [passage.text for passage in answer.passages]
-        told = corpus is not None or not references or holds(references, texts, language)
-        return Need("retrieved", articles, sure and told)
+        return Need("retrieved", articles)
     if corpus is None:
-        return Need("outside", articles, sure=False)
-    cut = is_cut_off(articles, references, answer.passages, exhibit, corpus)
-    articles = _absent(articles, answer.passages, corpus) or articles
+        return Need("outside", articles)
     there = corpus.texts(articles)
     if not there or (references and not holds(references, there, language) and not _is_faint(exhibit)):
-        elsewhere = corpus.holding(references, language, ELSEWHERE)
-        return Need("not_retrieved", elsewhere) if elsewhere else Need("lacking", articles, sure)
-    return Need("not_retrieved", articles, sure, cut)
+        return _elsewhere(exhibit, references, articles, corpus)
+    cut = is_cut_off(articles, references, answer.passages, exhibit, corpus)
+    return Need("not_retrieved", _absent(articles, answer.passages, corpus) or articles, exact, cut)
+
+
+def _elsewhere(
+    exhibit: Exhibit, references: Sequence[str], articles: tuple[str, ...], corpus: Corpus
+) -> Need:
+    """Where the answer is when the needed articles are not there, or do not say it in these words."""
+    own = bool(exhibit.references) and exhibit.turn.index > 1
+    question = exhibit.turn.meant if own else exhibit.case.question
+    extent, nearest = corpus.extent(references, question, exhibit.case.language)
+    if extent == "said":
+        came = any(is_of(passage, nearest[0], corpus) for passage in exhibit.turn.answer.passages)
+        return Need("retrieved" if came else "not_retrieved", nearest)
+    if extent == "nowhere" and not corpus.texts(articles) and not (references and _is_faint(exhibit)):
+        return Need("lacking", articles)
+    return Need("doubtful", articles if corpus.texts(articles) else nearest)
 
 
 def is_retrieved(
@@ -126,17 +137,16 @@ def is_of(passage: Passage, article: str, corpus: Corpus | None) -> bool:
 def _needed(
     exhibit: Exhibit, references: Sequence[str], corpus: Corpus | None
 ) -> tuple[tuple[str, ...], bool]:
-    """The needed articles, and whether that is sure: gold ids on the turn they belong to, else by content."""
+    """The needed articles, and whether they are known exactly: by gold ids on the turn they belong to."""
     own = bool(exhibit.references) and exhibit.turn.index > 1
     gold = exhibit.case.passages
     if gold and not own and (corpus is None or corpus.knows(gold)):
-        return _unique(gold), True
+        first = exhibit.turn.index == 1 or exhibit.turn.meant == exhibit.case.question
+        return _unique(gold), first and corpus is not None
     strange = own or not gold or not (corpus and corpus.shares_ids(gold))
     least = HELD if strange else ELSEWHERE
     held = corpus.holding(references, exhibit.case.language, least) if corpus else ()
-    if held:
-        return held, exhibit.turn.index == 1
-    return (_unique(gold), corpus is None or corpus.shares_ids(gold)) if not own else ((), False)
+    return held or (() if own else _unique(gold)), False
 
 
 def _is_faint(exhibit: Exhibit) -> bool:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from simulator.blame.corpus import article_of
 from simulator.blame.look import Look
+from simulator.blame.need import references_of
 from simulator.counting.wording import quoted
 from simulator.lexical import claims, mass, quantities, topic_units
 from simulator.prompts import Texts
@@ -72,6 +73,11 @@ def cut_off(look: Look) -> str:
     if need := unsaid(look):
         return say(look, "retrieval_cut", article=article(look), need=need)
     return say(look, "retrieval_cut_plain", article=article(look))
+
+
+def needed(look: Look) -> str:
+    """What the right answer says, shortened; empty where none is known."""
+    return "".join(say(look, "quote", text=quoted(each)) for each in references_of(look.exhibit)[:1])
 
 
 def unsaid(look: Look) -> str:
