@@ -40,12 +40,12 @@ def test_the_first_version_is_missed(played: Story) -> None:
 
 
 def test_the_three_faults_are_named_first(played: Story) -> None:
-    """The prompt, the missing article and the cutting, in whatever order, all certain."""
+    """The prompt, the missing article and the cutting, in whatever order; words told them, so they are likely."""
     found = played.told("fixes")["fixes"]
     article = f"knowledge/article:{played.language}/11-repair"
 
     assert {fix["key"] for fix in found} == {"should_refuse/prompt", article, "retrieval/cutting"}
-    assert all(fix["sure"] for fix in found)
+    assert not any(fix["sure"] for fix in found)
     assert all(len(fix["cases"]) >= 6 for fix in found)
 
 
