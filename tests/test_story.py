@@ -40,7 +40,7 @@ def test_the_first_version_is_missed(played: Story) -> None:
 
 
 def test_the_three_faults_are_named_first(played: Story) -> None:
-    """The prompt, the missing article and the cutting, in whatever order; words told them, so they are likely."""
+    """The prompt, the missing article and the cutting, in whatever order, as likely ones."""
     found = played.told("fixes")["fixes"]
     article = f"knowledge/article:{played.language}/11-repair"
 

@@ -16,6 +16,8 @@ _NAME = 60
 _INNER = str.maketrans("「」“”", "『』‘’")
 # Failures of the bot, and a line of the prompt, that have a sentence of their own.
 _OWN_WORDS = frozenset({"timeout", "empty", HANDOVER})
+# What is said of an article that nobody has seen: it may not be there.
+_UNSEEN: dict[Cause, str] = {"knowledge": "what_knowledge_missing", "retrieval": "what_retrieval_unseen"}
 # Sentences on conversations, which are others where answers to rows are meant.
 _OF_ANSWERS = frozenset({"what_unclear_article"})
 
@@ -50,8 +52,8 @@ def what(group: Group, library: Library, language: Language, *, rows: bool = Fal
         known["article"] = _article(group.place.name, library, language)
     if pair := next((each.blame.pair for each in group.members if each.blame.pair), None):
         known["asked"], known["written"] = (excerpt(word, _QUESTION[language]) for word in pair)
-    if group.cause == "knowledge" and group.place.kind == "article" and not library.title(group.place.name):
-        return WORDS(language, "what_knowledge_missing", id=excerpt(group.place.name, _NAME), **known)
+    if group.place.kind == "article" and group.cause in _UNSEEN and not library.title(group.place.name):
+        return WORDS(language, _UNSEEN[group.cause], id=excerpt(group.place.name, _NAME), **known)
     if group.place.kind == "rows":
         known["n"] = f"{len(group.members):,}"
     key = _key(group)
