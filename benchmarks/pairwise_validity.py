@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 from simulator import find
 from simulator.analysis import trivial
 from simulator.analysis.intervals import interval_of_mean
-from simulator.cache import ResponseCache
 from simulator.endpoints import endpoints
 from simulator.files.rows import read_rows
 from simulator.limits import GRADING
@@ -237,9 +236,7 @@ def _show_biases(found: Compared) -> None:
 
 async def _judged(pairs: Sequence[Preferred], settings: Settings, ledger: Ledger) -> list[Outcome]:
     """The verdicts of the model, or of the stand-in; a repeat is served by the response cache."""
-    connections = Connections(
-        calls=settings.calls, timeout=settings.timeout, cache=ResponseCache(settings.cache)
-    )
+    connections = Connections.of(settings)
     model = Models(endpoints(settings), connections, ledger).role(
         "judge", temperature=settings.judge_temperature, priority=GRADING
     )

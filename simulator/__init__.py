@@ -10,13 +10,17 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from simulator import metrics, multiple_choice, returned
+    from simulator.bodies import ACCEPTED, PIECE, BodyError, unpacked
     from simulator.errors import InputError, RagFailure, Transient
+    from simulator.exchange import client_words, http_client
     from simulator.find import user_object
     from simulator.hidden import is_telling
     from simulator.knowledge import read_knowledge
     from simulator.lexical import is_handover
     from simulator.passages import passages_of
+    from simulator.patience import Notices
     from simulator.prompts import Texts
+    from simulator.rates import wait_asked_for
     from simulator.specifics import Specific, located, specifics_of
     from simulator.threads import is_async, on_a_thread
     from simulator.traits import Traits, traits_of
@@ -38,6 +42,14 @@ if TYPE_CHECKING:
     from simulator.typography import straight, straight_pattern
 
 _HOME = {
+    "BodyError": "bodies",
+    "unpacked": "bodies",
+    "ACCEPTED": "bodies",
+    "PIECE": "bodies",
+    "client_words": "exchange",
+    "http_client": "exchange",
+    "wait_asked_for": "rates",
+    "Notices": "patience",
     "Answer": "types",
     "Case": "types",
     "Chat": "types",
@@ -75,7 +87,10 @@ _HOME = {
 }
 
 __all__ = [
+    "ACCEPTED",
+    "PIECE",
     "Answer",
+    "BodyError",
     "Case",
     "Chat",
     "Embed",
@@ -83,6 +98,7 @@ __all__ = [
     "Fill",
     "InputError",
     "Message",
+    "Notices",
     "Passage",
     "Query",
     "Rag",
@@ -95,6 +111,8 @@ __all__ = [
     "Turn",
     "Usage",
     "__version__",
+    "client_words",
+    "http_client",
     "is_async",
     "is_handover",
     "is_telling",
@@ -109,7 +127,9 @@ __all__ = [
     "straight",
     "straight_pattern",
     "traits_of",
+    "unpacked",
     "user_object",
+    "wait_asked_for",
 ]
 
 

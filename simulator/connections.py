@@ -2,20 +2,25 @@
 
 import asyncio
 import importlib
+import math
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl
 
-from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 from tenacity.wait import wait_base
 
 from simulator.cache import ResponseCache
 from simulator.embedding import Batches, Send
 from simulator.endpoints import Endpoint
+from simulator.exchange import http_client, may_pass
 from simulator.limits import Limiter, RetryAfter
+from simulator.patience import Notices, Patience
 from simulator.rates import REQUESTS, TOKENS, Rates, Window
+from simulator.settings import Settings
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -42,12 +47,19 @@ class Connections:
     """The clients, limits and known abilities of one process; closed once, at the end."""
 
     def __init__(
-        self, *, calls: int, timeout: float, cache: ResponseCache, wait: wait_base | None = None
+        self,
+        *,
+        calls: int,
+        timeout: float,
+        cache: ResponseCache,
+        patience: float = 120.0,
+        wait: wait_base | None = None,
     ) -> None:
-        """At most `calls` in flight per endpoint, each given `timeout` seconds."""
-        self.calls, self.timeout, self.cache = calls, timeout, cache
+        """At most `calls` in flight per endpoint, given `timeout` seconds an attempt, `patience` in all."""
+        self.calls, self.timeout, self.patience, self.cache = calls, timeout, patience, cache
         self.attempts = ATTEMPTS
-        self.wait = wait or RetryAfter()
+        self.wait = wait or RetryAfter(longest=math.inf)
+        self.notices = Notices()
         self._clients: dict[tuple[str, str], AsyncOpenAI] = {}
         self._limiters: dict[tuple[str, str], Limiter] = {}
         self._abilities: dict[tuple[str, str], Abilities] = {}
@@ -55,6 +67,16 @@ class Connections:
         self._rates: dict[tuple[str, str, str, int | None, int | None], Rates] = {}
         self._batches: dict[tuple[str, str, str], Batches] = {}
         self._importing: asyncio.Task[Any] | None = None
+
+    @classmethod
+    def of(cls, settings: Settings, cache: ResponseCache | None = None) -> "Connections":
+        """As the settings say; `cache` in place of theirs."""
+        return cls(
+            calls=settings.calls,
+            timeout=settings.timeout,
+            patience=settings.patience,
+            cache=cache or ResponseCache(settings.cache),
+        )
 
     def prepare(self) -> "asyncio.Task[Any]":
         """Starts to import the client on a thread: it takes a while, and the bot can be asked meanwhile."""
@@ -78,7 +100,11 @@ class Connections:
     def limiter(self, endpoint: Endpoint) -> Limiter:
         """The limit that all roles at this address and key share."""
         where = (endpoint.url, endpoint.key.get_secret_value())
-        return self._limiters.setdefault(where, Limiter(self.calls))
+        if where not in self._limiters:
+            why = f"{endpoint.address} takes no more calls within this minute"
+            said = partial(self.notices.waiting, endpoint.address, why=why)
+            self._limiters[where] = Limiter(self.calls, said)
+        return self._limiters[where]
 
     def dialogue(self, *, goes_on: bool) -> None:
         """Whether conversations are still held; when they are over, grades have all places."""
@@ -107,13 +133,17 @@ class Connections:
         return self._abilities.setdefault((endpoint.url, endpoint.model), Abilities())
 
     async def persistently(
-        self, is_transient: Callable[[BaseException], bool], call: Callable[..., Awaitable[T]], *given: Any
+        self,
+        patience: Patience,
+        before_wait: Callable[[RetryCallState], None],
+        call: Callable[..., Awaitable[T]],
+        *given: Any,
     ) -> T:
         """What the call gives, at the first attempt or a later one; nearly all succeed at the first."""
         try:
             return await call(*given)
         except Exception as error:
-            if not is_transient(error):
+            if not may_pass(error):
                 raise
             first = [error]
 
@@ -122,16 +152,15 @@ class Connections:
                 raise first.pop()
             return await call(*given)
 
-        return await self.retrying(is_transient)(again)
-
-    def retrying(self, is_transient: Callable[[BaseException], bool]) -> AsyncRetrying:
-        """Six attempts at whatever may pass, with the waits of this process."""
-        return AsyncRetrying(
-            stop=stop_after_attempt(self.attempts),
+        attempts = AsyncRetrying(
+            stop=lambda state: state.attempt_number >= self.attempts or patience.is_over(state),
             wait=self.wait,
-            retry=retry_if_exception(is_transient),
+            retry=retry_if_exception(may_pass),
+            sleep=patience.sleep,
+            before_sleep=before_wait,
             reraise=True,
         )
+        return await attempts(again)
 
     async def close(self) -> None:
         """Closes every client, and the cache."""
@@ -147,7 +176,7 @@ class Connections:
 def client_of(endpoint: Endpoint, timeout: float, calls: int) -> "AsyncOpenAI":
     """A client with as many connections as there can be calls."""
     from httpx2 import Limits
-    from openai import AsyncOpenAI, DefaultAioHttpClient  # half a second: only for runs with a model
+    from openai import AsyncOpenAI  # half a second: only for runs with a model
 
     # What stands behind a ? belongs to every request: the client would put its paths behind it.
     address, _, query = endpoint.url.partition("?")
@@ -159,5 +188,5 @@ def client_of(endpoint: Endpoint, timeout: float, calls: int) -> "AsyncOpenAI":
         default_query=dict(parse_qsl(query)),
         max_retries=0,
         timeout=timeout,
-        http_client=DefaultAioHttpClient(timeout=timeout, limits=pool),
+        http_client=http_client(timeout=timeout, limits=pool),
     )

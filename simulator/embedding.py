@@ -5,7 +5,7 @@ import itertools
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
 
-from simulator.errors import AccessDenied, ModelFailure
+from simulator.errors import AccessDenied, ModelFailure, OutOfPatience
 
 # Seconds that a request waits for others; nothing beside the 50 ms and more that embeddings take.
 TICK = 0.005
@@ -74,7 +74,8 @@ class Batches:
         try:
             embedded = await self.send(texts)
         except ModelFailure as error:
-            if len(asks) > 1 and not isinstance(error, AccessDenied) and error.failure.kind in _SPLIT:
+            is_final = isinstance(error, AccessDenied | OutOfPatience)
+            if len(asks) > 1 and not is_final and error.failure.kind in _SPLIT:
                 half = len(asks) // 2
                 await asyncio.gather(self._deliver(asks[:half]), self._deliver(asks[half:]))
             else:

@@ -11,6 +11,7 @@
         │   └── Transient       the same question may not meet it again
         └── ModelFailure        the user, judge or embedding model's failure
             ├── MalformedReply  it answered, but not in the agreed form; `raw` is what it said
+            ├── OutOfPatience   one call took as long as calls may take in all: it is not split up or repeated
             └── AccessDenied    the key or the endpoint was refused: nothing else can succeed
 
 Any other exception is a bug of ours and is meant to surface.
@@ -83,6 +84,10 @@ class ModelFailure(BoundaryFailure):
 
 class MalformedReply(ModelFailure):
     """A reply that is not in the agreed form, even after repair."""
+
+
+class OutOfPatience(ModelFailure):
+    """A call that took all of --patience, or would have had to wait for longer."""
 
 
 class AccessDenied(ModelFailure):

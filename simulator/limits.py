@@ -5,7 +5,7 @@ import contextlib
 import itertools
 import math
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -61,9 +61,9 @@ class Limiter:
     under rehearsal, where its model is at the same endpoint, never has more than half of the places.
     """
 
-    def __init__(self, calls: int) -> None:
-        """At most `calls` at once."""
-        self.ceiling = calls
+    def __init__(self, calls: int, said: Callable[[float], None] = lambda _: None) -> None:
+        """At most `calls` at once; `said` is told for how many seconds the rates let nobody in."""
+        self.ceiling, self.said = calls, said
         self.allowed = float(calls)
         self.active = 0
         self._dialogue_goes_on = True
@@ -135,6 +135,7 @@ class Limiter:
             held |= hindered.keys()
             soonest = min(soonest, max(hindered.values(), default=math.inf))
         if soonest < math.inf:
+            self.said(soonest)
             self._wake_in(soonest)
         return None
 
@@ -191,7 +192,7 @@ class RetryAfter(wait_base):
     def __init__(self, longest: float = 120.0) -> None:
         """No single wait is longer than `longest` seconds."""
         self.longest = longest
-        self.otherwise = wait_random_exponential(multiplier=1, max=60)
+        self.otherwise: wait_base = wait_random_exponential(multiplier=1, max=60)
 
     def __call__(self, retry_state: RetryCallState) -> float:
         """Seconds until the next attempt."""

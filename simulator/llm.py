@@ -7,12 +7,12 @@ remembered for the process and not asked for again.
 
 import asyncio
 import base64
-import json
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel
+from tenacity import RetryCallState
 
 from simulator import replies
 from simulator.cache import request_key
@@ -20,8 +20,10 @@ from simulator.connections import FORMATS, Connections
 from simulator.embedding import Embedded
 from simulator.encodable import encodable
 from simulator.endpoints import Endpoint
-from simulator.errors import AccessDenied, MalformedReply, ModelFailure
+from simulator.errors import AccessDenied, MalformedReply, ModelFailure, OutOfPatience
+from simulator.exchange import NoAnswer, json_of, posted, reason_of
 from simulator.limits import DIALOGUE, Place
+from simulator.patience import HeldUp, Patience
 from simulator.rates import wait_asked_for
 from simulator.spending import Ledger
 from simulator.types import Usage
@@ -36,8 +38,6 @@ Form = TypeVar("Form", bound=BaseModel)
 T = TypeVar("T")
 Messages = list[dict[str, str]]
 Body = dict[str, Any]
-# Seconds that all calls to a model wait at most when one was told to wait.
-LONGEST_PAUSE = 120.0
 # What is shown of an endpoint's own words.
 LONGEST_MESSAGE = 300
 # Characters of a reply that are worth reading, let alone keeping: no model writes as much in one go.
@@ -226,20 +226,33 @@ class Model:
         return await self._retried(path, sent)
 
     async def _retried(self, path: str, body: Body) -> Any:
-        from openai import APIConnectionError  # see Connections.prepare
+        from openai import APIStatusError  # see Connections.prepare
+
+        patience = Patience(self.connections.patience)
+
+        def wait(state: RetryCallState) -> None:
+            error = state.outcome and state.outcome.exception()
+            told = self._failed(error) if isinstance(error, APIStatusError | NoAnswer) else error
+            address, seconds = self.endpoint.address, state.upcoming_sleep
+            self.connections.notices.waiting(address, seconds, f"{told}", since=patience.spent)
 
         try:
-            return await self.connections.persistently(_is_transient, self._post, path, body)
-        except APIConnectionError as error:
-            if _has_timed_out(error):
-                raise self._failure("timeout", f"no reply within {self.connections.timeout:g} s") from error
-            cause = str(error.__cause__ or error).replace(" ssl:default", "")
-            raise self._failure("unreachable", f"no connection ({cause})") from error
+            return await self.connections.persistently(patience, wait, self._post, path, body, patience)
+        except APIStatusError as error:
+            if patience.gave_up:
+                raise self._given_up(self._failed(error), patience.gave_up) from error
+            raise
+        except NoAnswer as error:
+            raise self._given_up(self._failed(error), patience.gave_up) from error
+        except HeldUp as error:
+            raise self._given_up(self._failure("error", str(error)), str(error)) from error
 
-    async def _post(self, path: str, body: Body) -> Any:
-        async with self._place(body) as place:
+    async def _post(self, path: str, body: Body, patience: Patience) -> Any:
+        async with AsyncExitStack() as left:
+            entering = left.enter_async_context(self._place(body))
+            place = await patience.queueing(entering, self._rates.pause)
             try:
-                data, headers = await self._exchange(path, body)
+                data, headers = await self._exchange(path, body, patience)
             except Exception as error:  # of whichever client
                 self._refused(place, error)
                 raise
@@ -250,26 +263,18 @@ class Model:
                 self._rates.spent(place.ticket, usage.tokens_in, usage.tokens_out)
             return data
 
-    async def _exchange(self, path: str, body: Body) -> tuple[Any, Mapping[str, str]]:
+    async def _exchange(self, path: str, body: Body, patience: Patience) -> tuple[Any, Mapping[str, str]]:
         """A reply and its headers: the one thing that is different where the client is another's."""
-        response = await self._response(path, body)
-        if (data := _json(response)) is None:  # something on the way answered instead: once more
-            response = await self._response(path, body)
-            data = _json(response)
+        response = await self._response(path, body, patience)
+        if (data := json_of(response)) is None:  # something on the way answered instead: once more
+            response = await self._response(path, body, patience)
+            data = json_of(response)
         return data, response.headers
 
-    async def _response(self, path: str, body: Body) -> "httpx2.Response":
-        """The whole answer in time: one that comes drop by drop never meets the client's own limit."""
-        from httpx2 import Request, Response
-        from openai import APITimeoutError  # see Connections.prepare
-
-        # The reply is read here: building the SDK's response objects would double the CPU of a call.
-        post = self.connections.client(self.endpoint).post
-        try:
-            async with asyncio.timeout(self.connections.timeout):
-                return await post(path, body=body, cast_to=Response)
-        except TimeoutError as error:
-            raise APITimeoutError(Request("POST", self.endpoint.url + path)) from error
+    async def _response(self, path: str, body: Body, patience: Patience) -> "httpx2.Response":
+        client = self.connections.client(self.endpoint)
+        with patience.spending():
+            return await posted(client, path, body, min(self.connections.timeout, patience.left))
 
     def _place(self, body: Body) -> AbstractAsyncContextManager[Place]:
         """Room for one call, in the order of priority and within the rates."""
@@ -285,8 +290,9 @@ class Model:
         self._told(place, headers)
         if 429 in (getattr(error, "status_code", None), getattr(response, "status_code", None)):
             self._limiter.refused(place)
-            seconds = min(LONGEST_PAUSE, wait_asked_for(headers) or 0.0)
-            self._rates.hold(seconds, asyncio.get_running_loop().time())
+            seconds = wait_asked_for(headers) or 0.0
+            if seconds < self.connections.patience:  # nobody would wait longer: each call finds out itself
+                self._rates.hold(seconds, asyncio.get_running_loop().time())
 
     def _told(self, place: Place, headers: Mapping[str, str]) -> None:
         if place.ticket is not None and headers:
@@ -309,12 +315,21 @@ class Model:
             return True
         return False
 
+    def _failed(self, error: "APIStatusError | NoAnswer") -> ModelFailure:
+        return self._failure(error.kind, str(error)) if isinstance(error, NoAnswer) else self._typed(error)
+
+    def _given_up(self, failure: ModelFailure, why: str) -> ModelFailure:
+        """The failure, and that the patience of its call has ended; itself where it has not."""
+        kind, said = failure.failure.kind, str(failure)
+        return OutOfPatience(kind, said if why in said else f"{said} ({why})") if why else failure
+
     def _typed(self, error: "APIStatusError") -> ModelFailure:
         code = getattr(error, "code", None)
         kind = "refused" if code in ("content_filter", "content_policy_violation") else "error"
-        if error.status_code in (401, 402, 403, 404) or code == "insufficient_quota":
+        moved = 300 <= error.status_code < 400  # the key goes nowhere but where the user sends it
+        if moved or error.status_code in (401, 402, 403, 404) or code == "insufficient_quota":
             kind = "denied"
-        return self._failure(kind, f"{error.status_code}: {_reason(error)}")
+        return self._failure(kind, f"{error.status_code}: {reason_of(error)}")
 
     def _failure(self, kind: str, message: str) -> ModelFailure:
         """A typed failure that says which model of which role; never the key."""
@@ -327,31 +342,6 @@ class Model:
         return ModelFailure(kind, text)
 
 
-def _is_transient(error: BaseException) -> bool:
-    """Worth another attempt: no connection, a time-out, 408, 409, 429 or 5xx; not an empty account."""
-    from openai import APIConnectionError, APIStatusError  # see Connections.prepare
-
-    if isinstance(error, APIStatusError):
-        transient = error.status_code in (408, 409, 429) or error.status_code >= 500
-        return transient and getattr(error, "code", "") != "insufficient_quota"
-    return isinstance(error, APIConnectionError)
-
-
-def _has_timed_out(error: BaseException | None) -> bool:
-    """Told by what is at the bottom: the transport calls every lost connection a time-out."""
-    while error is not None and not isinstance(error, TimeoutError):
-        error = error.__cause__
-    return error is not None
-
-
-def _json(response: "httpx2.Response") -> Any:
-    """The body; None when it is no JSON, which whoever reads it will say."""
-    try:
-        return json.loads(response.content)
-    except (ValueError, RecursionError):
-        return None
-
-
 def _rows(data: Any, count: int) -> list[Any]:
     """The embeddings of a reply in the order of the texts; raises ValueError unless there are `count`."""
     rows = sorted(data["data"], key=lambda row: int(row["index"]))
@@ -359,12 +349,6 @@ def _rows(data: Any, count: int) -> list[Any]:
         msg = f"{len(rows)} embeddings for {count} texts"
         raise ValueError(msg)
     return [row["embedding"] for row in rows]
-
-
-def _reason(error: "APIStatusError") -> str:
-    body = error.body
-    message = body.get("message") if isinstance(body, dict) else None
-    return str(message or error.message)
 
 
 def _text(content: Any) -> str:

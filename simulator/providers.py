@@ -10,9 +10,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from simulator.endpoints import Endpoint
-from simulator.errors import InputError, ModelFailure
+from simulator.errors import InputError
+from simulator.exchange import NoAnswer
 from simulator.limits import DIALOGUE
 from simulator.llm import Body, Connections, Model
+from simulator.patience import Patience
 from simulator.spending import Ledger
 
 if TYPE_CHECKING:
@@ -47,20 +49,19 @@ class ProviderModel(Model):
         )
         raise InputError(msg)
 
-    async def _retried(self, path: str, body: Body) -> Any:
-        try:
-            return await self.connections.persistently(_is_transient, self._post, path, body)
-        except ModelFailure:
-            raise
-        except Exception as error:  # each provider has exceptions of its own
-            raise self._of(error) from error
-
-    async def _exchange(self, path: str, body: Body) -> tuple[Any, Mapping[str, str]]:
+    async def _exchange(self, path: str, body: Body, patience: Patience) -> tuple[Any, Mapping[str, str]]:
         """The reply as a chat completion, in time; LangChain shows no headers of what went well."""
         messages = [(message["role"], message["content"]) for message in body["messages"]]
         wanted = body.get("response_format", {}).get("json_schema", {}).get("schema")
-        async with asyncio.timeout(self.connections.timeout):
-            said, text = await (self._structured(messages, wanted) if wanted else self._plain(messages))
+        seconds = min(self.connections.timeout, patience.left)
+        try:
+            with patience.spending():
+                async with asyncio.timeout(seconds):
+                    said, text = await (
+                        self._structured(messages, wanted) if wanted else self._plain(messages)
+                    )
+        except Exception as error:  # each provider has exceptions of its own
+            raise _no_answer(error, seconds) from error
         return {"choices": [{"message": {"content": str(text)}}], "usage": _usage(said)}, {}
 
     async def _plain(self, messages: Any) -> tuple["AIMessage", str]:
@@ -78,14 +79,17 @@ class ProviderModel(Model):
         said, parsed = outcome["raw"], outcome["parsed"]
         return said, said.text if parsed is None else json.dumps(parsed, ensure_ascii=False)
 
-    def _of(self, error: Exception) -> ModelFailure:
-        status, name = _status(error), type(error).__name__
-        if status in _DENIED:
-            return self._failure("denied", f"{status}: {error}")
-        if "timeout" in name.lower():
-            return self._failure("timeout", f"no reply within {self.connections.timeout:g} s")
-        lost = any(word in name.lower() for word in _LOST)
-        return self._failure("unreachable" if lost else "error", f"{name}: {error}")
+
+def _no_answer(error: Exception, seconds: float) -> NoAnswer:
+    status, name = _status(error), type(error).__name__
+    lost = any(word in name.lower() for word in _LOST)
+    if status in _DENIED:
+        kind, said = "denied", f"{status}: {error}"
+    elif "timeout" in name.lower():
+        kind, said = "timeout", f"no reply within {seconds:g} s"
+    else:
+        kind, said = "unreachable" if lost else "error", f"{name}: {error}"
+    return NoAnswer(kind, said, may_pass=status in _TRANSIENT if status else lost, cause=error)
 
 
 def _chat_model(endpoint: Endpoint, temperature: float | None, timeout: float) -> "BaseChatModel":
@@ -114,11 +118,6 @@ def _status(error: BaseException) -> int | None:
         getattr(error, "response", None), "status_code", None
     )
     return code if isinstance(code, int) else None
-
-
-def _is_transient(error: BaseException) -> bool:
-    status = _status(error)
-    return status in _TRANSIENT if status else any(word in type(error).__name__.lower() for word in _LOST)
 
 
 def _usage(said: "AIMessage") -> dict[str, int]:

@@ -6,6 +6,8 @@ import re
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from itertools import zip_longest
 from typing import Any, NamedTuple, Protocol
 
@@ -150,6 +152,17 @@ class Pause:
     def __init__(self) -> None:
         """There is none yet."""
         self.until = -math.inf
+        self._since = self._earlier = 0.0
+
+    def hold(self, seconds: float, now: float) -> None:
+        """Nothing more for so long."""
+        if now >= self.until:
+            self._earlier, self._since = self.closed(now), now
+        self.until = max(self.until, now + seconds)
+
+    def closed(self, now: float) -> float:
+        """For how many seconds in all there has been nothing so far."""
+        return self._earlier + max(0.0, min(now, self.until) - self._since)
 
     def delay(self, amount: float, now: float) -> float:
         """Seconds until its end."""
@@ -232,7 +245,7 @@ class Rates:
 
     def hold(self, seconds: float, now: float) -> None:
         """Nothing more for so long."""
-        self.pause.until = max(self.pause.until, now + seconds)
+        self.pause.hold(seconds, now)
 
     def _settle(self, ticket: Ticket, tokens: float) -> None:
         for limit, entry in zip_longest(self.given, ticket.entries[: len(self.given)]):
@@ -270,15 +283,27 @@ def seconds_in(text: str | None) -> float | None:
 
 
 def wait_asked_for(headers: Mapping[str, str]) -> float | None:
-    """The seconds of Retry-After (or retry-after-ms), or None when there is no such number."""
-    exact = _number(headers.get("retry-after-ms"))
-    if exact is not None:
-        return max(0.0, exact / 1000)
+    """The seconds of Retry-After (a number or a date) or retry-after-ms; None for nonsense and the past."""
+    exact, asked = _number(headers.get("retry-after-ms")), headers.get("retry-after")
+    if exact is not None and exact >= 0:
+        return exact / 1000
+    seconds = _number(asked)
+    if seconds is None and asked:
+        seconds = _seconds_until(asked, headers.get("date"))
+    return seconds if seconds is not None and seconds >= 0 else None
+
+
+def _seconds_until(date: str, now: str | None) -> float | None:
+    """Until an HTTP date, by the clock of whoever wrote it where they say what it shows."""
     try:
-        asked = float(headers.get("retry-after", ""))
-    except ValueError:
+        return (_http_date(date) - (_http_date(now) if now else datetime.now(tz=UTC))).total_seconds()
+    except (TypeError, ValueError, OverflowError):
         return None
-    return max(0.0, asked)
+
+
+def _http_date(text: str) -> datetime:
+    read = parsedate_to_datetime(text)
+    return read if read.tzinfo else read.replace(tzinfo=UTC)
 
 
 def _number(text: str | None) -> float | None:

@@ -27,6 +27,8 @@ CHECK_FORMATS: tuple[CheckFormat, ...] = get_args(CheckFormat)
 
 Names = tuple[str, ...]
 Positive = Annotated[int, Field(ge=1)]
+Seconds = Annotated[float, Field(gt=0, le=3600)]
+Temperature = Annotated[float, Field(ge=0, le=2)]
 
 
 class Settings(RowSettings):
@@ -120,8 +122,10 @@ class Settings(RowSettings):
     shard: str | None = Field(
         None, description="Only this part of the questions (2/5), to be put together with `merge`."
     )
-    timeout: Annotated[float, Field(gt=0, le=3600)] = Field(
-        60.0, description="How long to wait for an answer of bot or model."
+    timeout: Seconds = Field(60.0, description="How long to wait for an answer of bot or model.")
+    patience: Seconds = Field(
+        default_factory=lambda given: max(120.0, given["timeout"]),
+        description="Longest for one call, retries and waits included. Default: 120, or --timeout if longer.",
     )
     cache: Literal["on", "off", "read", "refresh"] = Field(
         "on",
@@ -134,12 +138,8 @@ class Settings(RowSettings):
     demo_model: str | None = Field(
         None, description="Model behind the demo bot. `lexical` as a model's name is its offline stand-in."
     )
-    user_temperature: Annotated[float, Field(ge=0, le=2)] = Field(
-        0.7, description="Temperature of the customer's model."
-    )
-    judge_temperature: Annotated[float, Field(ge=0, le=2)] = Field(
-        0.2, description="Temperature of the grading model."
-    )
+    user_temperature: Temperature = Field(0.7, description="Temperature of the customer's model.")
+    judge_temperature: Temperature = Field(0.2, description="Temperature of the grading model.")
     voice_opening: bool = Field(
         False, description="The first question, too, in the customer's own words; needs a model."
     )

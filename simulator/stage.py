@@ -54,10 +54,8 @@ class Stage:
         self.settings, self.endpoints, self.ledger = settings, endpoints, ledger
         self.personas = {persona.id: persona for persona in personas}
         self.prompts = UserPrompts(find.PERSONAS / "_user.toml")
-        self.connections = Connections(
-            calls=settings.calls, timeout=settings.timeout, cache=ResponseCache(settings.cache)
-        )
-        self.unkept = Connections(calls=settings.calls, timeout=settings.timeout, cache=ResponseCache("off"))
+        self.connections = Connections.of(settings)
+        self.unkept = Connections.of(settings, ResponseCache("off"))
         self.models_of = Models(endpoints, self.connections, ledger)
         self.grading = Grading(settings, self.models_of)
         self.applied = applied(settings)
@@ -215,7 +213,8 @@ class Stage:
         cases = getattr(plan, "cases", None)  # of a data set, which stay where they are
         if cases is None:
             cases = tuple({conversation.case.id: conversation.case for conversation in plan}.values())
-        return {"chat": chat, "cases": cases, "choosing": self.settings.choosing}
+        given = {"choosing": self.settings.choosing, "patience": self.settings.patience}
+        return {"chat": chat, "cases": cases, **given}
 
     @property
     def _bots_models(self) -> Models:

@@ -17,7 +17,8 @@ LAYERS = (
         "conditions", "money", "notation", "hidden", "typography",
     ),
     (
-        "llm", "connections", "cache", "prompts", "store", "cases", "knowledge", "files", "replies", "limits",
+        "llm", "connections", "exchange", "bodies", "patience",
+        "cache", "prompts", "store", "cases", "knowledge", "files", "replies", "limits",
         "repairs", "rates", "reading", "embedding", "spending", "allowance", "kept_answers",
         "endpoints", "providers", "user_code", "threads", "passages", "returned", "lexical", "counting",
         "verbatim", "mistypings", "typing_variation", "schema", "kinds", "votes", "verdicts", "metrics",
@@ -39,7 +40,12 @@ LAYERS = (
 )  # fmt: skip
 # Heavy libraries, and the only places that may import them.
 DOORS = {
-    "openai": ("simulator/llm.py", "simulator/connections.py", "rag_adapters/openai_chat.py"),
+    "openai": (
+        "simulator/llm.py",
+        "simulator/connections.py",
+        "simulator/exchange.py",
+        "rag_adapters/openai_chat.py",
+    ),
     "langchain": ("simulator/providers.py", "rag_adapters/"),
     "langchain_core": ("simulator/providers.py", "rag_adapters/"),
     "faiss": ("rag_adapters/",),

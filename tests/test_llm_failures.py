@@ -1,11 +1,13 @@
 """When an endpoint fails: what is tried again, what it is called afterwards, and what is not shown."""
 
 import json
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from typing import Any
 
 import openai
 import pytest
-from tenacity import RetryCallState, Retrying
+from tenacity import RetryCallState, Retrying, wait_fixed
 
 from simulator.cache import ResponseCache
 from simulator.connections import ATTEMPTS
@@ -99,8 +101,9 @@ async def test_too_many_requests_wait_as_asked_and_halve_the_limit() -> None:
 
 
 async def test_the_wait_is_read_from_a_real_answer() -> None:
-    """Seconds in Retry-After are used as they are, up to two minutes; a date falls back to the usual wait."""
-    told = ["7", "9999", "-3", "nan", "Wed, 21 Oct 2026 07:28:00 GMT"]
+    """A number or a date, up to two minutes; the past, nonsense and minus fall back to the usual wait."""
+    soon = format_datetime(datetime.now(tz=UTC) + timedelta(seconds=30), usegmt=True)
+    told = ["7", "9999", soon, "-3", "nan", "soon", "Wed, 21 Oct 2015 07:28:00 GMT", "Wed, 99 Foo"]
     refusals = script([Reply(status=429, headers={"retry-after": each}) for each in told])
     waits = []
     async with OpenAIServer(refusals) as server, openai.AsyncOpenAI(
@@ -111,10 +114,13 @@ async def test_the_wait_is_read_from_a_real_answer() -> None:
                 await client.post("/chat/completions", body={"model": "m", "messages": ASKED}, cast_to=object)
             state = RetryCallState(Retrying(), None, (), {})
             state.set_exception((type(met.value), met.value, None))
-            waits.append(RetryAfter()(state))
+            wait = Told()
+            wait.otherwise = wait_fixed(60)
+            waits.append(wait(state))
 
-    assert waits[:4] == [7, 120, 0, 0]
-    assert 0 <= waits[4] <= 60
+    assert waits[:2] == [7, 120]
+    assert 25 <= waits[2] <= 31
+    assert waits[3:] == [60] * 5
 
 
 @pytest.mark.parametrize(

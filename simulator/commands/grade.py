@@ -58,7 +58,6 @@ def _settings(file: "RunFile", flags: dict[str, Any], shown: Settings) -> Settin
 
 
 def _grade(file: "RunFile", settings: Settings, *, again: bool) -> str | None:
-    from simulator.cache import ResponseCache
     from simulator.endpoints import endpoints
     from simulator.grading import Grading
     from simulator.llm import Connections
@@ -70,9 +69,7 @@ def _grade(file: "RunFile", settings: Settings, *, again: bool) -> str | None:
     turns, done = held_turns(results.conversations), [0]
     ledger = Ledger.of(settings, results)
     ledger.record = file.called
-    connections = Connections(
-        calls=settings.calls, timeout=settings.timeout, cache=ResponseCache(settings.cache)
-    )
+    connections = Connections.of(settings)
     grading = Grading(settings, Models(endpoints(settings), connections, ledger))
     sys.stderr.write(f"Grading {turns} turns by {', '.join(grading.names)}.\n")
 

@@ -31,8 +31,8 @@ PANELS = {
         "user_temperature", "judge_temperature", "cache", "budget", "prices", "jpy_per_usd",
     ),
     "Running": (
-        "concurrency", "calls", "rpm", "tpm", "timeout", "runs", "resume", "dry_run", "ask_bot", "shard",
-        "engine", "scheduler", "workers",
+        "concurrency", "calls", "rpm", "tpm", "timeout", "patience", "runs", "resume", "dry_run", "ask_bot",
+        "shard", "engine", "scheduler", "workers",
     ),
     "Load": ("customers", "arrival", "think"),
     "Rows": ("prompt", "shots", "choosing", "labels", "positive", "outputs", "scoring", "sample", "strict"),
@@ -84,6 +84,7 @@ _METAVARS = {
     "arrival": "RATE",
     "think": "SECONDS",
     "timeout": "SECONDS",
+    "patience": "SECONDS",
     "user_model": "MODEL",
     "judge_model": "MODEL",
     "embed_model": "MODEL",
@@ -241,7 +242,7 @@ def _metavar(name: str, field: FieldInfo) -> str | None:
 def _shown_default(name: str, field: FieldInfo) -> str:
     models: dict[str, str] = {f"{role}_model": model for role, model in DEFAULT_MODELS.items()}
     value = models.get(name, field.default)
-    if value is None or value is False or value in ((), {}):
+    if field.default_factory is not None or value is None or value is False or value in ((), {}):
         return ""
     shown = (
         ", ".join(value) if isinstance(value, tuple) else f"{value:g}" if isinstance(value, float) else value

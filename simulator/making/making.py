@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from simulator import find
-from simulator.cache import ResponseCache
 from simulator.endpoints import LEXICAL, endpoints
 from simulator.errors import AccessDenied, ModelFailure
 from simulator.forecast import ANSWER, tokens
@@ -65,9 +64,7 @@ class Making:
         self.logs = Logs(wish.logs, wish.language, wish.patterns) if wish.logs else None
         self.barren = 0
         self._ruled = Made(())
-        connections = Connections(
-            calls=settings.calls, timeout=settings.timeout, cache=ResponseCache(settings.cache)
-        )
+        connections = Connections.of(settings)
         self._models = Models(known, connections, self.ledger)
 
     @property

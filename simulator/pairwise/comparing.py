@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from simulator import find
-from simulator.cache import ResponseCache
 from simulator.endpoints import LEXICAL, endpoints
 from simulator.errors import InputError
 from simulator.forecast import tokens
@@ -63,9 +62,7 @@ class Comparing:
         guidelines = Path(settings.guidelines or find.JUDGES / "_guidelines.toml")
         self.prompt = PairPrompt(find.JUDGES / "_pairwise.toml", guidelines)
         self.ledger = Ledger.of(settings)
-        self._connections = Connections(
-            calls=settings.calls, timeout=settings.timeout, cache=ResponseCache(settings.cache)
-        )
+        self._connections = Connections.of(settings)
         self._models = Models(endpoints(settings), self._connections, self.ledger)
 
     @property

@@ -1,0 +1,81 @@
+"""Answers of other programs are counted while they are unpacked: none may fill the memory."""
+
+import zlib
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+# Bytes of one answer, unpacked; the longest that anybody needs take a tenth of it.
+LARGEST_BODY = 8 * 2**20
+# The ways to compress that are asked for. Others make gigabytes of a few bytes.
+ACCEPTED = "gzip, deflate"
+# Bytes that are read, or unpacked, at once.
+PIECE = 2**14
+# A gzip file can be many in a row; so many are nobody's answer.
+_MOST_PARTS = 1000
+_EITHER = zlib.MAX_WBITS + 32  # with the header of gzip or of zlib
+_GZIP = b"\x1f\x8b"
+
+
+class BodyError(Exception):
+    """An answer's body that is not read to its end, and why."""
+
+
+async def unpacked(chunks: AsyncIterator[bytes], encoding: str | None) -> AsyncIterator[bytes]:
+    """A body piece by piece as it arrives, without its Content-Encoding.
+
+    Raises BodyError once it is longer than LARGEST_BODY, or when it is packed in a way nobody asked for.
+    """
+    unpack = _unpacking(encoding)
+    packed = size = 0
+    async for chunk in chunks:
+        packed += len(chunk)
+        for piece in unpack(chunk):
+            size += len(piece)
+            if max(size, packed) > LARGEST_BODY:
+                msg = f"the answer is longer than {LARGEST_BODY // 2**20} MB"
+                raise BodyError(msg)
+            yield piece
+
+
+def _unpacking(encoding: str | None) -> Callable[[bytes], Iterator[bytes]]:
+    named = (encoding or "").strip().lower()
+    if named in ("", "identity"):
+        return lambda chunk: iter((chunk,))
+    if named not in ("gzip", "x-gzip", "deflate"):
+        msg = f"the answer is compressed as {named[:40]}; gzip or deflate was asked for"
+        raise BodyError(msg)
+    return _Unpacker(is_deflate=named == "deflate").pieces
+
+
+class _Unpacker:
+    """Undoes gzip or deflate a little at a time."""
+
+    def __init__(self, *, is_deflate: bool) -> None:
+        self.is_deflate = is_deflate
+        self._parts = 0
+        self._part: Any = None
+
+    def pieces(self, chunk: bytes) -> Iterator[bytes]:
+        """What a chunk holds; nothing of what follows the last part."""
+        piece = b""
+        while chunk or len(piece) == PIECE:  # a full piece: there may be more of the same chunk
+            if self._part is None or (self._part.eof and chunk.startswith(_GZIP)):
+                self._begin(chunk)
+            elif self._part.eof:
+                return
+            try:
+                piece = self._part.decompress(chunk, PIECE)
+            except zlib.error:
+                msg = "the answer cannot be decompressed: it is not what its Content-Encoding says"
+                raise BodyError(msg) from None
+            yield piece
+            chunk = self._part.unused_data if self._part.eof else self._part.unconsumed_tail
+
+    def _begin(self, chunk: bytes) -> None:
+        self._parts += 1
+        if self._parts > _MOST_PARTS:
+            msg = f"the answer is compressed in more than {_MOST_PARTS} parts"
+            raise BodyError(msg)
+        # Some servers leave out deflate's header, by which it would be known.
+        bare = self.is_deflate and chunk[0] & 0x0F != zlib.DEFLATED
+        self._part = zlib.decompressobj(-zlib.MAX_WBITS if bare else _EITHER)
