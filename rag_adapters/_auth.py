@@ -11,7 +11,7 @@ from urllib.parse import quote_plus
 from rag_adapters._environment import Environment
 from rag_adapters._json import kind
 from rag_adapters._request import checked_address, host_of
-from rag_adapters._wire import Wire, refusal
+from rag_adapters._wire import Wire, refusal, text_of
 from simulator import InputError, RagFailure
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Credentials:
         host = host_of(self.request.url)
         try:
             async with session.request(**self.request.arguments()) as response:
-                text = await response.text(errors="replace")
+                text = await text_of(response)
                 if response.status >= 300:
                     raise self._refused(response.status, wire.environment.masked(text))
                 reply = wire.parsed(response, text)

@@ -3,15 +3,27 @@
 import asyncio
 import functools
 import inspect
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar, cast
 
 from pydantic import Field
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
-from simulator import Answer, Query, Rag, RagFailure, Traits, Transient, is_async, on_a_thread, traits_of
+from simulator import (
+    Answer,
+    Notices,
+    Query,
+    Rag,
+    RagFailure,
+    Traits,
+    Transient,
+    is_async,
+    on_a_thread,
+    traits_of,
+)
 
 Connect = TypeVar("Connect", bound=Callable[..., Any])
 
@@ -81,6 +93,8 @@ class LimitedBot:
 
     def __init__(self, rag: Rag, limits: Limits) -> None:
         self.rag, self.limits, self.again = rag, limits, 0
+        self.patience = math.inf  # the rehearsal's, which whoever connects the bot knows
+        self._notices = Notices()
         places = asyncio.Semaphore(limits.concurrency) if limits.concurrency else None
         self.traits = Traits(traits_of(rag).takes, places, traits_of(rag).at_once)
 
@@ -108,11 +122,23 @@ class LimitedBot:
             raise RagFailure("timeout", f"no answer within {self.limits.timeout:g} s") from None
 
     async def _persistently(self, query: Query) -> Any:
+        clock = asyncio.get_running_loop().time
+        began = clock()
+
+        def is_over(state: RetryCallState) -> bool:
+            left = min(_LONGEST_WAIT, self.patience - (clock() - began))
+            return state.attempt_number > self.limits.retries or state.upcoming_sleep > left
+
+        def again(state: RetryCallState) -> None:
+            self.again += 1
+            error = state.outcome and state.outcome.exception()
+            self._notices.waiting("", state.upcoming_sleep, f"the bot: {error}", since=clock() - began)
+
         attempts = AsyncRetrying(
-            stop=stop_after_attempt(1 + self.limits.retries),
+            stop=is_over,
             wait=_wait,
-            retry=retry_if_exception(_may_pass),
-            before_sleep=self._count,
+            retry=retry_if_exception_type(Transient),
+            before_sleep=again,
             reraise=True,
         )
         try:
@@ -120,20 +146,15 @@ class LimitedBot:
         except Transient as error:
             made = attempts.statistics["attempt_number"]
             told = f"{error} ({made} attempts)" if made > 1 else str(error)
+            if made <= self.limits.retries and error.wait:
+                told = f"{told} (it asks for {error.wait:,.0f} s before another question)"
             raise Transient(error.failure.kind, told, error.wait) from None
-
-    def _count(self, _state: RetryCallState) -> None:
-        self.again += 1
 
     async def _asked(self, query: Query) -> Any:
         if is_async(self.rag):
             return await self.rag(query)
         result = await on_a_thread(_asked, self.rag, query, name="limited rag")
         return await result if inspect.isawaitable(result) else result
-
-
-def _may_pass(error: BaseException) -> bool:
-    return isinstance(error, Transient) and (error.wait or 0) <= _LONGEST_WAIT
 
 
 def _wait(state: RetryCallState) -> float:

@@ -6,7 +6,7 @@ from urllib.parse import quote, urljoin, urlsplit
 
 from rag_adapters._environment import Environment
 from rag_adapters._json import Condition, JsonPath, as_json
-from rag_adapters._wire import Wire, shortened
+from rag_adapters._wire import Wire, shortened, text_of
 from simulator import RagFailure
 
 # A job that says this of itself will not be done any more.
@@ -48,7 +48,7 @@ class Polling:
     async def _now(self, wire: Wire, arguments: dict[str, Any]) -> Any:
         """How the job stands; None while the endpoint has nothing to say."""
         async with wire.response(arguments) as response:
-            text = await response.text(errors="replace")
+            text = await text_of(response)
             return None if response.status in (202, 204) and not text.strip() else wire.parsed(response, text)
 
     def place(self, url: str, job: str) -> str:

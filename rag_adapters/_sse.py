@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rag_adapters._json import Condition, as_json
-from rag_adapters._wire import Wire, refusal, shortened
+from rag_adapters._wire import Wire, pieces_of, refusal, shortened, text_of
 from simulator import RagFailure
 
 if TYPE_CHECKING:
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 FORMS = ("sse", "lines")
 DONE = "[DONE]"
-_LARGEST = 8 * 2**20
 
 
 class Event(NamedTuple):
@@ -26,19 +25,20 @@ class Event(NamedTuple):
 
 
 async def lines_of(chunks: AsyncIterator[bytes]) -> AsyncIterator[str]:
-    """The lines of a stream, whatever ends them; raises RagFailure when it will not end."""
+    """The lines of a stream, whatever ends them."""
     decoder = io.IncrementalNewlineDecoder(
         codecs.getincrementaldecoder("utf-8-sig")("replace"), translate=True
     )
-    rest, size = "", 0
+    begun: list[str] = []
     async for chunk in chunks:
-        size += len(chunk)
-        if size > _LARGEST:
-            raise RagFailure("malformed", f"the stream is longer than {_LARGEST // 2**20} MB")
-        *lines, rest = (rest + decoder.decode(chunk)).split("\n")
-        for line in lines:
-            yield line
-    yield rest + decoder.decode(b"", final=True)
+        first, *more = decoder.decode(chunk).split("\n")
+        begun.append(first)
+        if more:
+            yield "".join(begun)
+            for line in more[:-1]:
+                yield line
+            begun = [more[-1]]
+    yield "".join((*begun, decoder.decode(b"", final=True)))
 
 
 async def events_of(lines: AsyncIterator[str]) -> AsyncIterator[Event]:
@@ -80,12 +80,12 @@ class Streaming:
         headers = {**arguments["headers"], "Accept": f"{self.accept}, application/json"}
         async with wire.response({**arguments, "headers": headers}) as response:
             if response.content_type in self._unstreamed:
-                return [wire.parsed(response, await response.text(errors="replace"))]
+                return [wire.parsed(response, await text_of(response))]
             return _whole(await self._collected(wire, response))
 
     async def _collected(self, wire: Wire, response: "ClientResponse") -> list[Any]:
         found: list[Any] = []
-        async for event in self._pieces(lines_of(response.content.iter_any())):
+        async for event in self._pieces(lines_of(pieces_of(response))):
             if event.data.strip() == DONE:
                 return found
             found.append(_value(event.data))

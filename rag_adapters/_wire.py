@@ -6,11 +6,22 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from rag_adapters._environment import Environment
 from rag_adapters._request import checked_address
-from simulator import InputError, RagFailure, Transient
+from simulator import (
+    ACCEPTED,
+    PIECE,
+    BodyError,
+    InputError,
+    RagFailure,
+    Transient,
+    client_words,
+    unpacked,
+    wait_asked_for,
+)
 
 if TYPE_CHECKING:
     from aiohttp import ClientError, ClientResponse, ClientSession
@@ -64,7 +75,7 @@ class Wire:
     async def json(self, arguments: Mapping[str, Any]) -> Any:
         """The JSON reply to a request; raises RagFailure when there is none."""
         async with self.response(arguments) as response:
-            return self.parsed(response, await response.text(errors="replace"))
+            return self.parsed(response, await text_of(response))
 
     @asynccontextmanager
     async def response(self, arguments: Mapping[str, Any]) -> AsyncIterator["ClientResponse"]:
@@ -78,6 +89,8 @@ class Wire:
                 yield response
         except ClientError as error:
             raise self.failure(error, self.host) from None
+        except BodyError as error:
+            raise RagFailure("malformed", str(error)) from None
 
     async def aclose(self) -> None:
         """Closes the connections."""
@@ -117,6 +130,9 @@ class Wire:
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=3, ssl=self.route.trust or True),
                 # One customer's cookies must not reach another; sessions are told apart by $session.
                 cookie_jar=aiohttp.DummyCookieJar(),
+                # Bodies are unpacked where they are counted.
+                auto_decompress=False,
+                headers={"Accept-Encoding": ACCEPTED},
                 # How long to wait is the rehearsal's --timeout.
                 timeout=aiohttp.ClientTimeout(total=None),
                 proxy=named or None,
@@ -128,11 +144,9 @@ class Wire:
         if response.status < 300:
             return
         if response.status < 400:
-            where = self.environment.masked(response.headers.get("Location", "")).partition("?")[0]
-            told = f"HTTP {response.status}: the bot has moved; set url to {shortened(where)}"
-            raise RagFailure("error", told)
-        text = self.environment.masked(await response.text(errors="replace"))
-        raise refusal(response.status, text, response.headers.get("Retry-After"))
+            raise moved(response.status, self.environment.masked(response.headers.get("Location", "")))
+        text = self.environment.masked(await text_of(response))
+        raise refusal(response.status, text, response.headers)
 
     def failure(self, error: "ClientError", host: str) -> RagFailure:
         """What a client's error is to a rehearsal: no connection, or one that broke off."""
@@ -141,7 +155,7 @@ class Wire:
         untrusted = getattr(error, "certificate_error", None)
         cause = untrusted or getattr(error, "os_error", None) or error
         said = getattr(cause, "verify_message", None) or getattr(cause, "strerror", None)
-        reason = shortened(self.environment.masked(said or f"{type(cause).__name__} {cause}"))
+        reason = shortened(self.environment.masked(said or f"{type(cause).__name__} {client_words(cause)}"))
         if isinstance(error, aiohttp.ClientHttpProxyError):
             return RagFailure("unreachable", f"the proxy refused to connect to {host}: HTTP {error.status}")
         if isinstance(error, aiohttp.ClientProxyConnectionError):
@@ -153,24 +167,43 @@ class Wire:
             return RagFailure("unreachable", f"{host} {told}")
         if isinstance(error, aiohttp.ClientConnectorError):
             return Transient("unreachable", f"cannot connect to {host}: {reason}")
+        if isinstance(error, aiohttp.ClientResponseError):
+            return RagFailure("malformed", f"{host} gives no valid HTTP answer: {reason}")
         return RagFailure("error", f"{host} broke off: {reason}")
 
 
-def refusal(status: int, text: str, retry_after: str | None = None) -> RagFailure:
+async def text_of(response: "ClientResponse") -> str:
+    """A body as text; raises BodyError when it is too long."""
+    whole = b"".join([piece async for piece in pieces_of(response)])
+    try:
+        return whole.decode(response.charset or "utf-8", errors="replace")
+    except LookupError:  # a charset that nobody knows
+        return whole.decode(errors="replace")
+
+
+def pieces_of(response: "ClientResponse") -> AsyncIterator[bytes]:
+    """A body as it arrives; raises BodyError when it is too long."""
+    return unpacked(response.content.iter_chunked(PIECE), response.headers.get("Content-Encoding"))
+
+
+def moved(status: int, where: str) -> RagFailure:
+    """A redirect, which is not followed: what the headers hold is for the address that the user gave."""
+    return RagFailure(
+        "error", f"HTTP {status}: the bot has moved; set url to {shortened(where.partition('?')[0])}"
+    )
+
+
+def refusal(status: int, text: str, headers: Mapping[str, str] = MappingProxyType({})) -> RagFailure:
     """What an HTTP status from 400 on is to a rehearsal."""
     told = f"HTTP {status}: {shortened(text)}".rstrip(": ")
     if status == 429 or status >= 500:
-        return Transient("error", told, _seconds(retry_after))
+        return Transient("error", told, wait_asked_for(headers))
     return RagFailure("denied" if status in (401, 403) else "error", told)
 
 
 def shortened(text: str) -> str:
     """The beginning of a text, on one line."""
     return " ".join(text[: 20 * _SHOWN_OF_A_BODY].split())[:_SHOWN_OF_A_BODY]
-
-
-def _seconds(retry_after: str | None) -> float | None:
-    return float(retry_after) if retry_after and retry_after.isdecimal() else None
 
 
 def _with_token(arguments: Mapping[str, Any], token: str) -> dict[str, Any]:

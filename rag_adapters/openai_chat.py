@@ -9,8 +9,20 @@ from rag_adapters._choosing import CHAT, USUAL, Chooser, Choosing, Refused, Way,
 from rag_adapters._echo import Tokens, tokens_of
 from rag_adapters._json import JsonPath, kind, parsed, setting
 from rag_adapters._limits import limited
-from rag_adapters._wire import refusal
-from simulator import Answer, InputError, Passage, Query, RagFailure, Traits, Transient, passages_of
+from rag_adapters._wire import moved, refusal
+from simulator import (
+    Answer,
+    BodyError,
+    InputError,
+    Passage,
+    Query,
+    RagFailure,
+    Traits,
+    Transient,
+    client_words,
+    http_client,
+    passages_of,
+)
 
 if TYPE_CHECKING:
     from openai import APIStatusError, AsyncOpenAI, OpenAIError
@@ -119,7 +131,7 @@ class ChatBot:
         return [*system, *history, {"role": "user", "content": query.text}]
 
     def _connections(self) -> "AsyncOpenAI":
-        from openai import AsyncOpenAI, DefaultAioHttpClient
+        from openai import AsyncOpenAI
 
         if self._client is None:
             # Retrying would hide how often the bot fails; how long to wait is the rehearsal's --timeout.
@@ -128,12 +140,13 @@ class ChatBot:
                 base_url=self.url or None,
                 max_retries=0,
                 timeout=None,
-                http_client=DefaultAioHttpClient(timeout=None),
+                http_client=http_client(timeout=None),
             )
         return self._client
 
     async def _heard(self, reply: Awaitable[Any]) -> Any:
-        from openai import OpenAIError  # listing adapters does not wait for it
+        from aiohttp import ClientError  # listing adapters does not wait for them
+        from openai import OpenAIError
 
         try:
             return await reply
@@ -141,6 +154,11 @@ class ChatBot:
             raise self._failure(error) from None
         except ValueError as error:
             raise RagFailure("malformed", f"the reply is not JSON ({error})") from None
+        except BodyError as error:
+            raise RagFailure("malformed", str(error)) from None
+        except ClientError as error:
+            said = self._shown(f"{type(error).__name__} {client_words(error)}")
+            raise RagFailure("malformed", f"{self._host} gives no valid HTTP answer: {said}") from None
 
     async def _posted(self, path: str, body: dict[str, Any]) -> Any:
         """The reply to a request that an endpoint may not know how to answer; raises Refused then."""
@@ -172,13 +190,19 @@ class ChatBot:
         if isinstance(error, APIConnectionError):
             # A refused connection arrives as a time-out; there is no other, for none is set.
             cause = error.__cause__ or error
-            said = f"{urlsplit(self.url).netloc.rpartition('@')[2] or 'OpenAI'}: {self._shown(str(cause))}"
+            said = f"{self._host}: {self._shown(client_words(cause))}"
             lost = type(cause).__name__.startswith("Connect")
             return Transient("unreachable", said) if lost else RagFailure("error", said)
         if isinstance(error, APIStatusError):
-            asked_for = error.response.headers.get("retry-after")
-            return refusal(error.status_code, self._shown(_reason(error)), asked_for)
+            headers = error.response.headers
+            if 300 <= error.status_code < 400:
+                return moved(error.status_code, self._shown(headers.get("location", "")))
+            return refusal(error.status_code, self._shown(_reason(error)), headers)
         return RagFailure("error", self._shown(str(error)))
+
+    @property
+    def _host(self) -> str:
+        return urlsplit(self.url).netloc.rpartition("@")[2] or "OpenAI"
 
     def _shown(self, text: str) -> str:
         masked = text if self._key == _NO_KEY else text.replace(self._key, "***")

@@ -216,6 +216,8 @@ async def connect(name: str, given: Mapping[str, str], offered: Mapping[str, Any
             raise
         msg = f"adapter {name}: it cannot connect: {told(error)}"
         raise InputError(msg) from None
+    if "patience" in offered and hasattr(rag, "patience"):  # it may ask again
+        rag.patience = offered["patience"]
     return _callable(rag, f"what adapter {name} connects to")
 
 

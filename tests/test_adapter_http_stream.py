@@ -165,7 +165,7 @@ async def test_a_secret_is_masked_although_it_comes_in_pieces(
         ),
         ([event({"event": "error", "status": 401, "message": "key"})], {}, "denied", "HTTP 401: key"),
         ([event({"event": "error", "status": 503, "message": "busy"})], {}, "error", "HTTP 503: busy"),
-        ([b"data: " + b"x" * 2**20] * 9, {}, "malformed", "the stream is longer than 8 MB"),
+        ([b"data: " + b"x" * 2**20] * 9, {}, "malformed", "the answer is longer than 8 MB"),
     ],
 )
 async def test_failures_say_what_came_instead(

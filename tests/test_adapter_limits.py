@@ -115,7 +115,8 @@ async def test_a_bot_that_wants_to_be_left_alone_for_long_is(server: BotServer) 
     server.behaviour = failing(1, Reply(status=429, body=b"later", headers={"retry-after": "3600"}))
     rag = await connected(server, retries="3")
 
-    assert await failure(rag(QUERY)) == ("error", "HTTP 429: later")
+    said = "HTTP 429: later (it asks for 3,600 s before another question)"
+    assert await failure(rag(QUERY)) == ("error", said)
     await rag.aclose()
 
 

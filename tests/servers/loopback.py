@@ -7,7 +7,7 @@ import socket
 import struct
 import threading
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from aiohttp import web
 from aiohttp.http import RawRequestMessage
@@ -65,7 +65,15 @@ class LoopbackServer:
             await self._runner.cleanup()
 
 
-S = TypeVar("S", bound=LoopbackServer)
+class Startable(Protocol):
+    """What serves inside an `async with`."""
+
+    async def __aenter__(self) -> Any: ...
+
+    async def __aexit__(self, *_: object) -> None: ...
+
+
+S = TypeVar("S", bound=Startable)
 
 
 @contextlib.contextmanager
