@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag_adapters._ngrams import VERSION, Grams, grams, places
-from simulator import Passage
+from simulator import Passage, close_to_others, private_file, private_folder
 
 with warnings.catch_warnings():
     # Its bindings warn about themselves on import; nobody here can mend that.
@@ -69,6 +69,9 @@ def open_index(passages: Sequence[Passage], cache: Path | None) -> PassageIndex:
     if folder is not None:
         # A cache never costs a run: what cannot be read is made anew, what cannot be written is not kept.
         with contextlib.suppress(OSError, RuntimeError, MemoryError, ValueError, KeyError, TypeError):
+            for place in (folder, *folder.iterdir()):
+                close_to_others(place)
+            private_folder(folder)
             return _read(folder)
     made = build(passages)
     if folder is not None:
@@ -113,7 +116,9 @@ def _write(index: PassageIndex, folder: Path) -> None:
     """Both files appear together: they are written aside and the folder is then renamed."""
     aside = folder.with_name(f"{folder.name}.{os.getpid()}.tmp")
     try:
-        aside.mkdir(parents=True, exist_ok=True)
+        private_folder(aside)
+        for name in ("index.faiss", "passages.json"):
+            private_file(aside / name)
         # Through our own handle: the library cannot open paths with Japanese in them everywhere.
         with (aside / "index.faiss").open("wb") as file:
             faiss.write_index(index.vectors, faiss.PyCallbackIOWriter(file.write))  # type: ignore[attr-defined]

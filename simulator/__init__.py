@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from simulator import metrics, multiple_choice, returned
     from simulator.bodies import ACCEPTED, PIECE, BodyError, unpacked
+    from simulator.cache import close_to_others, private_file, private_folder
     from simulator.errors import InputError, RagFailure, Transient
     from simulator.exchange import client_words, http_client
     from simulator.find import user_object
@@ -47,6 +48,9 @@ _HOME = {
     "ACCEPTED": "bodies",
     "PIECE": "bodies",
     "client_words": "exchange",
+    "close_to_others": "cache",
+    "private_file": "cache",
+    "private_folder": "cache",
     "http_client": "exchange",
     "wait_asked_for": "rates",
     "Notices": "patience",
@@ -112,6 +116,7 @@ __all__ = [
     "Usage",
     "__version__",
     "client_words",
+    "close_to_others",
     "http_client",
     "is_async",
     "is_handover",
@@ -121,6 +126,8 @@ __all__ = [
     "multiple_choice",
     "on_a_thread",
     "passages_of",
+    "private_file",
+    "private_folder",
     "read_knowledge",
     "returned",
     "specifics_of",

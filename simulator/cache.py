@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import sqlite3
+import stat
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -21,6 +22,37 @@ def cache_folder() -> Path:
     """Where this user keeps caches: XDG_CACHE_HOME, LOCALAPPDATA, or ~/.cache."""
     base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or Path.home() / ".cache"
     return Path(base) / "rehearsal"
+
+
+def private_folder(folder: Path) -> None:
+    """Makes a folder, and those above it that are missing, for their owner only, whatever the umask.
+
+    Of folders that are there already, those of this program are closed to others.
+    """
+    ours = cache_folder()
+    for place in reversed((folder, *folder.parents)):
+        if not place.exists():
+            place.mkdir(mode=0o700, exist_ok=True)
+            place.chmod(0o700)
+        elif place == ours or ours in place.parents:
+            close_to_others(place)
+
+
+def private_file(path: Path) -> None:
+    """Makes an empty file for its owner only, or closes to others what is there."""
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        path.chmod(0o600)
+    except FileExistsError:
+        close_to_others(path)
+
+
+def close_to_others(path: Path) -> None:
+    """Takes from all others what they may do with a file or folder, if it is there and one's own."""
+    with contextlib.suppress(OSError):
+        mode = stat.S_IMODE(path.stat().st_mode)
+        if mode & 0o077:
+            path.chmod(mode & 0o700)
 
 
 def request_key(url: str, body: dict[str, Any]) -> str:
@@ -55,8 +87,10 @@ class ResponseCache:
     def _open(self) -> None:
         try:
             path = self._path or cache_folder() / "responses.sqlite"
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            path.touch(mode=0o600)
+            private_folder(path.parent)
+            private_file(path)
+            for suffix in ("-wal", "-shm", "-journal"):  # of new ones SQLite sees to it
+                close_to_others(path.with_name(path.name + suffix))
             self._file = sqlite3.connect(path, timeout=5, isolation_level=None)
             self._file.execute("PRAGMA journal_mode=WAL")
             self._file.execute("PRAGMA synchronous=NORMAL")

@@ -59,6 +59,7 @@ def hearing(stage: "Stage", plan: Sequence[Conversation]) -> "Hearing | None":
 
 def remember(settings: "Settings", found: "Mapping[Language, Heard]") -> None:
     """Keeps what was heard of the bot, unless nothing is to be cached."""
+    from simulator.cache import private_folder
     from simulator.commands.sinks import write_atomically
 
     if settings.cache == "off":
@@ -68,7 +69,7 @@ def remember(settings: "Settings", found: "Mapping[Language, Heard]") -> None:
     sizes = {language: [*heard[:-1], today] for language, heard in found.items()}
     newest = dict([*known.items(), (_key(settings), sizes)][-BOTS:])
     with contextlib.suppress(OSError):  # a forecast does without
-        _path().parent.mkdir(parents=True, exist_ok=True)
+        private_folder(_path().parent)
         write_atomically(_path(), json.dumps(newest))
 
 

@@ -1,0 +1,115 @@
+"""What is kept of questions, answers and articles is for its owner only, whatever the umask."""
+
+import json
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from rag_adapters._index import open_index
+from simulator import Passage
+from simulator.cache import ResponseCache, cache_folder
+from simulator.commands.app import main
+from tests.servers.openai import serve
+
+PASSAGES = [
+    Passage(id="a", text="送料は550円です。", source="a"),
+    Passage(id="b", text="返品は14日以内。", source="b"),
+]
+
+
+@pytest.fixture(params=[0o000, 0o022, 0o277], ids=["open", "usual", "closed"])
+def umask(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A umask for the time of the test."""
+    before = os.umask(request.param)
+    yield
+    os.umask(before)
+
+
+def modes(folder: Path) -> dict[str, str]:
+    """What others may do with a folder and all in it."""
+    found = [folder, *folder.rglob("*")]
+    return {each.relative_to(folder).as_posix(): oct(stat.S_IMODE(each.stat().st_mode)) for each in found}
+
+
+def assert_private(folder: Path) -> None:
+    """Folders 0700, files 0600."""
+    wrong = {
+        name: mode
+        for name, mode in modes(folder).items()
+        if mode != ("0o700" if (folder / name).is_dir() else "0o600")
+    }
+    assert wrong == {}
+
+
+def opened(folder: Path) -> None:
+    """Lets everybody read and write all of it."""
+    for each in (folder, *folder.rglob("*")):
+        each.chmod(0o777 if each.is_dir() else 0o666)
+
+
+def test_the_cache_of_answers_is_private(
+    umask: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Its log and its index beside it as well, and each folder that had to be made for it."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "a" / "b"))
+    with closing(ResponseCache("on")) as cache:
+        cache.put("key", {"answer": "秘密"})
+        names = {each.name for each in cache_folder().iterdir()}
+        assert_private(tmp_path / "a")
+
+    assert names >= {"responses.sqlite", "responses.sqlite-wal", "responses.sqlite-shm"}
+
+
+def test_what_an_earlier_version_left_open_is_closed() -> None:
+    """The folder, the file, and what SQLite has beside it; nothing above the program's own folder."""
+    with closing(ResponseCache("on")) as cache:
+        cache.put("key", {"answer": "秘密"})
+        opened(cache_folder().parent)
+        with closing(ResponseCache("on")) as another:
+            assert another.get("key") == {"answer": "秘密"}
+            assert_private(cache_folder())
+
+    assert modes(cache_folder().parent)["."] == "0o777"
+
+
+def test_the_index_of_articles_is_private(umask: None, tmp_path: Path) -> None:
+    """The texts and what is searched."""
+    folder = cache_folder() / "faiss"
+    open_index(PASSAGES, folder)
+
+    assert {each.name for each in folder.rglob("*.*")} == {"index.faiss", "passages.json"}
+    assert_private(tmp_path / "cache")
+
+
+def test_an_index_that_was_open_is_closed_when_it_is_read() -> None:
+    """It is not made anew for it."""
+    folder = cache_folder() / "faiss"
+    open_index(PASSAGES, folder)
+    opened(folder)
+    index = next(folder.rglob("index.faiss"))
+    made = index.stat().st_ino
+    open_index(PASSAGES, folder)
+
+    assert_private(folder)
+    assert index.stat().st_ino == made
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022], indirect=True)
+def test_a_rehearsal_leaves_nothing_open(umask: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run's own folder, its file and what is remembered of the bot; the cache down to the last file."""
+    Path("cases.jsonl").write_text(json.dumps({"question": "送料は？", "language": "ja"}), encoding="utf-8")
+    with serve() as server:
+        monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
+        monkeypatch.setenv("REHEARSAL_JUDGE_KEY", "key")
+        given = ["--cases", "cases.jsonl", "--persona", "angry", "--turns", "1", "--judges", "turn"]
+        assert main(given) == 0
+        assert main(["doctor", *given]) == 0
+
+    assert_private(cache_folder())
+    (run,) = Path("runs").iterdir()
+    assert modes(run)["."] == "0o700"
+    assert modes(run)["run.sqlite"] == "0o600"
