@@ -14,17 +14,26 @@
             ├── OutOfPatience   one call took as long as calls may take in all: it is not split up or repeated
             └── AccessDenied    the key or the endpoint was refused: nothing else can succeed
 
-Any other exception is a bug of ours and is meant to surface.
+Any other exception is a bug of ours and is meant to surface; one that ends a run does as Unforeseen.
 """
 
 import difflib
 from collections.abc import Iterable
+from pathlib import Path
 
 from simulator.types import Failure
 
 
 class RehearsalError(Exception):
     """Base of all expected errors; the message is one line that says what to do."""
+
+
+class Unforeseen(Exception):
+    """A bug of ours ended a run, whose file is `run`; the bug itself is the cause."""
+
+    def __init__(self, run: Path) -> None:
+        super().__init__(f"the run {run.parent.name} was ended by a bug")
+        self.run = run
 
 
 class InputError(RehearsalError):

@@ -17,7 +17,7 @@ from simulator.types import Results
 # What the program itself leaves in a run folder.
 _OURS = re.compile(
     r"run\.sqlite(?:-wal|-shm|-journal)?|run\.lock|report(?:-\d+)?\.(?:html|xlsx|json|csv|md)|junit\.xml"
-    r"|side-by-side\.html|pairwise\.jsonl|\.(?:report|junit|side-by-side).*\.\d+(?:-.*)?"
+    r"|error\.txt|side-by-side\.html|pairwise\.jsonl|\.(?:report|junit|side-by-side).*\.\d+(?:-.*)?"
 )
 # Shorter texts are said everywhere: "yes" in a cached reply tells nothing.
 _TELLING = 8

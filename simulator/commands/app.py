@@ -20,7 +20,7 @@ from simulator.errors import InputError, RehearsalError
 from simulator.hidden import addressed, concealed, known_secrets
 from simulator.messages import Translating, language_of
 
-DONE, MISSED, TO_MEND, INCOMPLETE = 0, 1, 2, 3
+DONE, MISSED, TO_MEND, INCOMPLETE, OUR_MISTAKE = 0, 1, 2, 3, 4
 WORDS = (
     "simulate", "evaluate", "grade", "calibrate", "review", "report", "fixes", "diff", "history", "compare",
     "merge", "purge", "cross-examine", "cases", "thresholds", "harness", "cache", "init", "list", "doctor",
@@ -38,12 +38,13 @@ python run.py simulate --help           every option of a rehearsal
 _EPILOGUE = """Without a command, a rehearsal starts. Every option may also stand in the environment or .env
 (REHEARSAL_TURNS=5), or in rehearsal.toml (turns = 5); the command line goes first, the file last.
 
-Exit codes: 0 done or passed, 1 target missed or regression, 2 something to mend, 3 incomplete.
+Exit codes: 0 done or passed, 1 target missed or regression, 2 something to mend, 3 incomplete,
+4 a mistake of this program (a run goes on with --resume).
 """
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs a command and gives the exit code: 0 done, 1 gate missed, 2 to mend, 3 incomplete."""
+    """Runs a command and gives the exit code: 0 done, 1 missed, 2 to mend, 3 incomplete, 4 our mistake."""
     # A run makes many objects and nearly no cycles: looking for these as often as usual costs a tenth of it.
     gc.set_threshold(50_000, 20, 50)
     for stream in (sys.stdout, sys.stderr):
@@ -55,8 +56,8 @@ def main(arguments: Sequence[str]) -> int:
             code = _run(_with_default(arguments))
             sys.stdout.flush()
             return code
-        except (Exception, KeyboardInterrupt, SystemExit) as error:
-            return _unread(arguments) if is_unread(error) else _told(error)
+        except BaseException as error:
+            return _unread(arguments) if is_unread(error) else _told(error, arguments)
 
 
 @contextlib.contextmanager
@@ -73,7 +74,7 @@ def _in_readers_language() -> Iterator[None]:
         sys.stdout, sys.stderr = stdout, stderr
 
 
-def _told(error: BaseException) -> int:
+def _told(error: BaseException, arguments: Sequence[str]) -> int:
     """What is expected to go wrong, in one line, and the exit code that says whose turn it is."""
     if isinstance(error, RehearsalError):
         return _say(str(error), TO_MEND if isinstance(error, InputError) else INCOMPLETE)
@@ -81,7 +82,11 @@ def _told(error: BaseException) -> int:
         return _say("interrupted.", INCOMPLETE)
     if isinstance(error, SystemExit):
         return _say("ended early: the bot's own code left the program.", INCOMPLETE)
-    return _usage(error)
+    if hasattr(error, "format_message"):
+        return _usage(error)
+    from simulator.commands.unforeseen import told
+
+    return _say(told(error, arguments), OUR_MISTAKE)
 
 
 def _with_default(arguments: Sequence[str]) -> list[str]:
@@ -167,14 +172,11 @@ def _group(module: Any) -> typer.Typer:
     return group
 
 
-def _usage(error: BaseException) -> int:
-    """A mistake on the command line in one line; a bug of ours with its traceback."""
-    message = getattr(error, "format_message", None)
-    if message is None:
-        raise error
+def _usage(error: Any) -> int:
+    """A mistake on the command line, in one line."""
     context = getattr(error, "ctx", None)
     path = context.command_path if context else PROGRAM
-    said = str(message())
+    said = str(error.format_message())
     return _say(f"{said}{'' if said.endswith(('.', '?')) else '.'} See: {path} --help", TO_MEND)
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from simulator.commands.options import OF_ROWS, takes_settings
-from simulator.errors import InputError
+from simulator.commands.reading import is_unread
+from simulator.errors import InputError, RehearsalError, Unforeseen
 from simulator.hidden import restored
 from simulator.settings import NOT_OF_THE_RUN, Settings, from_run, load
 from simulator.types import PASSED, Conversation, Ended, Persona, Run
@@ -240,6 +241,10 @@ def _perform(
 
         say_stopped(opened[0].path, "interrupted")
         return INCOMPLETE
+    except BaseException as error:
+        if not opened or isinstance(error, (RehearsalError, SystemExit)):
+            raise
+        raise Unforeseen(opened[0].path) from error
     return Over(path, settings, stopped)
 
 
@@ -255,7 +260,12 @@ class Over(NamedTuple):
         from simulator.commands.publish import publish
         from simulator.commands.shards import without_gate
 
-        return publish(self.path, without_gate(self.settings), self.stopped)
+        try:
+            return publish(self.path, without_gate(self.settings), self.stopped)
+        except Exception as error:
+            if isinstance(error, RehearsalError) or is_unread(error):
+                raise
+            raise Unforeseen(self.path) from error
 
 
 def _sitting(settings: Settings) -> "Sit | None":

@@ -1,0 +1,108 @@
+"""A mistake of the program's own: exit code 4, one line, the traceback in a file, and a run that goes on."""
+
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator import experiment
+from simulator.cache import cache_folder
+from simulator.commands.app import main
+from simulator.store import find_run, read_run
+from simulator.types import Conversation
+
+SECRET = "sk-hunter2-4711-secret"
+GIVEN = ["--persona", "angry", "--offline", "--limit", "3", "--turns", "1", "--concurrency", "1"]
+
+
+class Faulty(experiment.Sitting):
+    """A sitting with a mistake in it: it cannot hold its third conversation."""
+
+    held = 0
+
+    async def _play(self, start: Conversation, tasks: Any) -> Conversation:
+        self.held += 1
+        if self.held == 3:
+            msg = f"no place for {SECRET}"
+            raise ZeroDivisionError(msg)
+        return await super()._play(start, tasks)
+
+
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """The next rehearsal meets it."""
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    monkeypatch.setattr(experiment, "Sitting", Faulty)
+    return monkeypatch
+
+
+def test_a_run_that_it_ended_goes_on(broken: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line names the file and the way on; nothing that was said is asked for again."""
+    assert main(GIVEN) == 4
+    told = capsys.readouterr()
+    path = find_run("latest", Path("runs"))
+    before = read_run(path)
+    last = told.err.splitlines()[-1]
+
+    assert "Traceback" not in told.out + told.err
+    assert last.startswith(
+        "error: a mistake of this program, not of yours (ZeroDivisionError: no place for ***)."
+    )
+    assert f"Details: {path.parent}/error.txt" in last
+    assert last.endswith(f"The run goes on with: python run.py --resume {path.parent.name}")
+    assert before.run.status == "interrupted"
+    assert sum(bool(talk.turns) for talk in before.conversations) == 2
+
+    broken.setattr(experiment, "Sitting", Faulty.__base__)
+    assert main(["--resume", path.parent.name]) == 0
+    after = read_run(path)
+    assert after.run.status == "finished"
+    assert [talk.turns for talk in after.conversations[:2]] == [
+        talk.turns for talk in before.conversations[:2]
+    ]
+
+
+def test_the_file_has_the_traceback_without_secrets(broken: pytest.MonkeyPatch) -> None:
+    """Where it happened, and with which command; for its owner only."""
+    assert main(GIVEN) == 4
+    file = find_run("latest", Path("runs")).parent / "error.txt"
+    text = file.read_text(encoding="utf-8")
+
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert "ZeroDivisionError: no place for ***" in text
+    assert "in _play" in text
+    assert "python run.py --persona angry" in text
+    assert SECRET not in text
+
+
+def test_a_report_that_cannot_be_painted_is_painted_later(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The run is over and kept; the same command shows it."""
+
+    def gone(*_: object) -> int:
+        msg = "painter"
+        raise LookupError(msg)
+
+    with monkeypatch.context() as there:
+        there.setattr("simulator.commands.publish.publish", gone)
+        assert main(GIVEN) == 4
+    last = capsys.readouterr().err.splitlines()[-1]
+
+    assert "LookupError: painter" in last
+    assert main(last.partition("python run.py ")[2].split()) == 0
+
+
+def test_elsewhere_it_is_told_as_well(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a run the file is in the user's cache; in Japanese for whoever reads Japanese."""
+    monkeypatch.setenv("LC_ALL", "ja_JP.UTF-8")
+    monkeypatch.setattr("simulator.settings.Settings.model_validate", lambda _: 1 / 0)
+    assert main(GIVEN) == 4
+    last = capsys.readouterr().err.splitlines()[-1]
+
+    assert last.startswith("エラー：プログラム自身の誤りです。")
+    assert str(cache_folder() / "error.txt") in last
+    assert "division by zero" in (cache_folder() / "error.txt").read_text(encoding="utf-8")
