@@ -10,30 +10,39 @@ from pydantic import JsonValue
 
 from simulator.errors import CaseFileError
 from simulator.files.columns import COLUMNS, columns_by_field, field_of, has_question, is_empty, is_extra
+from simulator.files.mapping import Mapped
 from simulator.files.multiple_choice import choice_columns, settle, with_choices
 from simulator.files.quoting import shown
 from simulator.files.row import Row, RowFault, Wrong, fault, stop
 from simulator.files.rows import read_rows
+from simulator.files.tables import Fits
 from simulator.files.text import language_of
 from simulator.files.turns import NO_QUESTION, from_turns, question_of
 from simulator.files.values import READERS, Cell, answerability_tags
 from simulator.types import Answer, Case, Language
 
 
-def read_cases(path: str | Path, language: Language | None = None) -> tuple[Case, ...]:
+def read_cases(
+    path: str | Path, language: Language | None = None, columns: Mapping[str, str] | None = None
+) -> tuple[Case, ...]:
     """The cases of a CSV, TSV, JSONL, JSON, YAML or Excel file (also `.gz`), in the file's order.
 
     `questions.xlsx#料金` names a worksheet; otherwise it is the only one with a column of questions.
 
     A row's language is what its column says, else `language`, else what its question is written in.
-    The whole file is read before anything is returned, so a wrong last row costs nothing.
+    The whole file is read before anything is returned, so a wrong last row costs nothing. `columns` are
+    those of `--columns`: by our names, the columns of the file that are taken for them.
     """
     path = Path(path)
-    return _cases(path, list(read_rows(path, has_question)), language)
+    return _cases(path, list(read_rows(path, has_question, columns=columns)), language)
 
 
 def cases_of_worksheet(
-    source: str, name: str, cells: Sequence[Sequence[str]], language: Language | None = None
+    source: str,
+    name: str,
+    cells: Sequence[Sequence[str]],
+    language: Language | None = None,
+    columns: Mapping[str, str] | None = None,
 ) -> tuple[Case, ...]:
     """The cases of a worksheet that was read elsewhere; `source` and `name` stand in errors."""
     from simulator.files.workbooks import Line, Worksheet, worksheet_rows
@@ -43,8 +52,14 @@ def cases_of_worksheet(
         for number, row in enumerate(cells, 1)
     )
     sheet = Worksheet(name, tuple(line for line in lines if line.texts))
-    rows = list(worksheet_rows(Path(source), sheet, has_question, named=True))
-    return _cases(Path(source), rows, language)
+
+    def read(fits: Fits, wrong: Wrong) -> Iterator[Row]:
+        return worksheet_rows(Path(source), sheet, fits, wrong, named=True)
+
+    rows = (
+        Mapped(columns).rows(Path(source), read, has_question, stop) if columns else read(has_question, stop)
+    )
+    return _cases(Path(source), list(rows), language)
 
 
 def _cases(path: Path, rows: list[Row], language: Language | None) -> tuple[Case, ...]:
@@ -94,12 +109,11 @@ class Columns(NamedTuple):
     has_references: bool = False
 
 
-def columns_of(path: str | Path) -> Columns:
+def columns_of(path: str | Path, columns: Mapping[str, str] | None = None) -> Columns:
     """What becomes of the columns of a file; nothing is said of a workbook that we wrote."""
     try:
-        headers = dict.fromkeys(
-            header for row in read_rows(Path(path), has_question) for header in row.values
-        )
+        rows = read_rows(Path(path), has_question, columns=columns)
+        headers = dict.fromkeys(header for row in rows for header in row.values)
     except CaseFileError:  # it was read by another door, or else its reader has said what is wrong
         return Columns()
     used, fields = choice_columns(tuple(headers)), {header: field_of(header) for header in headers}

@@ -91,3 +91,18 @@ def read_patterns(given: Any) -> Any:
             msg = f"{pattern!r} is no regular expression ({error})"
             raise ValueError(msg) from None
     return patterns
+
+
+def read_columns(given: Any) -> Any:
+    """`references=answer,question=Q` as pairs, our column first; ValueError says what is wrong with it."""
+    items = [given] if isinstance(given, str) else given
+    if not isinstance(items, (list, tuple)):
+        return given
+    found: dict[str, str] = {}
+    for item in (part.strip() for each in items for part in str(each).split(",")):
+        ours, equals, theirs = (part.strip() for part in item.partition("="))
+        if not (ours and equals and theirs):
+            msg = f"'{item}' is not CASE=FILE; write references=answer, our column first"
+            raise ValueError(msg)
+        found[ours] = theirs
+    return found

@@ -66,9 +66,12 @@ def _cases(settings: Settings) -> Sequence[Case]:
     fixed = settings.language if settings.language in ("ja", "en") else None
     language = settings.language or ("ja" if bundled else "all")
     if settings.cases is None:
+        if settings.columns:
+            msg = "--columns is about a file of your own: name it with --cases."
+            raise InputError(msg)
         found = [case for path in BUNDLED for case in read_cases(path)]
     else:
-        found = list(_named_cases(settings.cases, fixed, settings.worksheet or ""))
+        found = list(_named_cases(settings.cases, fixed, settings))
     cases = select(masked_cases(found, settings), language, settings.limit)
     if not cases:
         msg = f"none of the {len(found)} questions is in '{settings.language}': leave out --language."
@@ -76,18 +79,18 @@ def _cases(settings: Settings) -> Sequence[Case]:
     return cases
 
 
-def _named_cases(name: str, language: Language | None, suffix: str) -> Sequence[Case]:
+def _named_cases(name: str, language: Language | None, settings: Settings) -> Sequence[Case]:
     """The questions of a file, of the Google Sheet in `sheet:KEY#worksheet`, or of a report's workbook."""
-    found = already_read(name, language, suffix)
-    return read_cases(Path(name), language) if found is None else found
+    found = already_read(name, language, settings)
+    return read_cases(Path(name), language, settings.columns) if found is None else found
 
 
-def already_read(name: str, language: Language | None, suffix: str) -> Sequence[Case] | None:
+def already_read(name: str, language: Language | None, settings: Settings) -> Sequence[Case] | None:
     """The cases of a Google Sheet or of a report's workbook; None for a file of questions."""
     from simulator.review.questions import cases_of_sheet, cases_of_workbook  # gspread: only for a sheet
 
     if name.startswith("sheet:"):
-        return cases_of_sheet(name, language, suffix)
+        return cases_of_sheet(name, language, settings.worksheet or "", settings.columns)
     return cases_of_workbook(Path(name), language) if name.lower().endswith((".xlsx", ".xlsm")) else None
 
 

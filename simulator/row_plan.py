@@ -108,10 +108,10 @@ def _read(name: str, settings: Settings, labels: Labels, prompted: Applied | Non
     mask: Callable[[Case, int], Case] = (
         partial(masked_case, redactor=redactor) if redactor else lambda case, _: case
     )
-    wish = Wish(fixed, settings.strict, prompted is None, tuple(labels), mask)
+    wish = Wish(fixed, settings.strict, prompted is None, tuple(labels), mask, settings.columns)
     if prompted is not None:
         wish = wish._replace(lacks=prompted.lacks)
-    cases = already_read(name, fixed, settings.worksheet or "")
+    cases = already_read(name, fixed, settings)
     return read_dataset(Path(name), wish) if cases is None else dataset_of(name, cases, wish)
 
 

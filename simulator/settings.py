@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import BeforeValidator, Field, ValidationError, field_validator
 
 from simulator.conditions import read_confidence, read_target
 from simulator.errors import InputError, UnknownName
 from simulator.given import PREFIX, environment_values, file_values, plain, short
 from simulator.hidden import without_secrets
 from simulator.money import JPY_PER_USD, Amount, Price, merged_prices
-from simulator.notation import read_arrival, read_patterns, read_shard
+from simulator.notation import read_arrival, read_columns, read_patterns, read_shard
 from simulator.row_settings import RowSettings
 from simulator.types import Language, RedRules
 
@@ -44,9 +44,14 @@ class Settings(RowSettings):
         description="Your questions: CSV, JSONL, YAML, Excel (also .gz), or sheet:KEY. "
         "Default: the bundled ones.",
     )
+    columns: Annotated[dict[str, str], BeforeValidator(read_columns)] = Field(
+        {}, description="Which column of your file is which of ours: references=answer; repeatable."
+    )
     limit: Positive | None = Field(None, description="Only the first N questions.")
     adapter: str = Field(
-        "demo", description="The bot: a name that `list` shows, or your own function: bot.py:answer."
+        "demo",
+        description="The bot: a name that `list` shows, or your own function: bot.py:answer. "
+        "Your own questions need one.",
     )
     set: dict[str, str] = Field({}, description="A setting of the adapter; repeatable.")
     turns: Annotated[int, Field(ge=1, le=50)] = Field(
@@ -152,15 +157,22 @@ class Settings(RowSettings):
     )
     replay: str | None = Field(None, description="A run whose customers say the same again, to this bot.")
     seed: int = Field(42, description="Seed of every random choice.")
-    target: float | str | None = Field(
+    target: Annotated[float | str | None, BeforeValidator(read_target)] = Field(
         None,
         description="The gate: exit code 1 below this score (0.9, or 90), or unless conditions such as "
         "'turn >= 0.9 and red <= 0.1' hold.",
     )
-    confidence: Annotated[float, Field(gt=0.5, lt=1)] | None = Field(
+    max_major: Annotated[float, Field(ge=0, le=1)] | None = Field(
         None,
-        description="Pass only when the score reaches the target with this certainty: 0.95 is usual, "
-        "off is none.",
+        description="Most questions, as a share, with a major turn that a target allows. "
+        "Default: 0.2, with --confidence 0.",
+    )
+    confidence: Annotated[Annotated[float, Field(gt=0.5, lt=1)] | None, BeforeValidator(read_confidence)] = (
+        Field(
+            None,
+            description="Pass only when the score reaches the target with this certainty: 0.95 is usual, "
+            "off is none.",
+        )
     )
     sequential: bool = Field(
         False,
@@ -192,7 +204,7 @@ class Settings(RowSettings):
         description="Mask personal data before anything is stored or sent to a model; auto: with recorded "
         "answers only.",
     )
-    redact_patterns: tuple[str, ...] = Field(
+    redact_patterns: Annotated[tuple[str, ...], BeforeValidator(read_patterns)] = Field(
         (), description="What else to mask, as a regular expression: a group or all of it; repeatable."
     )
     red: RedRules = Field(RedRules(), description="Which turns are red (table [red] of rehearsal.toml).")
@@ -255,11 +267,6 @@ class Settings(RowSettings):
             pairs[key.strip()] = text
         return pairs
 
-    @field_validator("target", mode="before")
-    @classmethod
-    def _target(cls, value: Any) -> float | str | None:
-        return read_target(value)
-
     @field_validator("arrival")
     @classmethod
     def _arriving(cls, value: str | None) -> str | None:
@@ -269,11 +276,6 @@ class Settings(RowSettings):
     @classmethod
     def _part(cls, value: str | None) -> str | None:
         return value and read_shard(value).text
-
-    @field_validator("confidence", mode="before")
-    @classmethod
-    def _certainty(cls, value: Any) -> float | None:
-        return read_confidence(value)
 
     @field_validator("judges")
     @classmethod
@@ -298,11 +300,6 @@ class Settings(RowSettings):
     @classmethod
     def _switch(cls, value: Any) -> Any:
         return {True: "on", False: "off"}[value] if isinstance(value, bool) else value
-
-    @field_validator("redact_patterns", mode="before")
-    @classmethod
-    def _patterns(cls, value: Any) -> Any:
-        return read_patterns(value)
 
     @property
     def redacts(self) -> bool:

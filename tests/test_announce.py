@@ -164,7 +164,7 @@ def test_nobody_leaves_a_row_early(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 UNUSED = "is taken for answers that a bot gave"
-RENAME = f"{UNUSED}, and is not used. If it holds the right answers, call it 正解 or reference."
+RENAME = f"{UNUSED}, and is not used. If it holds the right answers: --columns references=回答"
 
 
 @pytest.mark.parametrize(

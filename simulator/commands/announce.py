@@ -44,7 +44,7 @@ def passed_over(settings: Settings) -> tuple[str, ...]:
     notes: list[str] = []
     rows = settings.protocol == "single_turn"  # whose plan has told already
     if settings.cases and not rows and not settings.cases.startswith("sheet:"):
-        columns = columns_of(settings.cases)
+        columns = columns_of(settings.cases, settings.columns)
         if columns.unused:
             notes.append(f"{settings.cases}: nothing is made of the columns {', '.join(columns.unused)}.")
         notes += _unused_answers(settings, columns)
@@ -59,11 +59,12 @@ def _unused_answers(settings: Settings, columns: Columns) -> Iterator[str]:
     """A list of answers beside the questions often holds the right ones, under the name of the bot's own."""
     if not columns.answers or settings.adapter == "recorded":
         return
-    what = f"{settings.cases}: the column {columns.answers[0]} is taken for answers that a bot gave"
+    column = columns.answers[0]
+    what = f"{settings.cases}: the column {column} is taken for answers that a bot gave"
     yield (
         f"{what}; this bot answers by itself, so it is not used."
         if columns.has_references
-        else f"{what}, and is not used. If it holds the right answers, call it 正解 or reference."
+        else f"{what}, and is not used. If it holds the right answers: --columns references={column}"
     )
 
 

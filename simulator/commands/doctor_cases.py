@@ -50,8 +50,8 @@ def _read(name: str, settings: Settings) -> "DataSet":
     from simulator.plan import already_read
 
     fixed = settings.language if settings.language in ("ja", "en") else None
-    wish = Wish(language=fixed, asks=False)
-    cases = already_read(name, fixed, settings.worksheet or "")
+    wish = Wish(language=fixed, asks=False, columns=settings.columns)
+    cases = already_read(name, fixed, settings)
     return read_dataset(Path(name), wish) if cases is None else dataset_of(name, cases, wish)
 
 

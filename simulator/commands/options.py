@@ -18,13 +18,13 @@ from simulator.settings import Settings, flag
 NO_FLAG = frozenset({"red", "greeting", "protocol"})
 PANELS = {
     "What to rehearse": (
-        "persona", "cases", "limit", "language", "turns", "repeats", "adapter", "set", "seed",
+        "persona", "cases", "columns", "limit", "language", "turns", "repeats", "adapter", "set", "seed",
         "redact", "redact_patterns",
     ),
     "The customer": ("voice_opening", "typos", "script", "replay"),
     "Grading": (
         "judges", "judging", "votes", "panel", "guidelines", "contacts", "ng_words", "tokenizer", "check",
-        "target", "confidence", "sequential", "max_failed", "customer_faults", "knowledge",
+        "target", "max_major", "confidence", "sequential", "max_failed", "customer_faults", "knowledge",
     ),
     "Models": (
         "offline", "user_model", "judge_model", "embed_model", "demo_model",
@@ -50,6 +50,7 @@ _METAVARS = {
     "set": "KEY=VALUE",
     "redact_patterns": "REGEX",
     "cases": "FILE",
+    "columns": "CASE=FILE,...",
     "guidelines": "FILE",
     "contacts": "FILE",
     "ng_words": "FILE",
@@ -65,6 +66,7 @@ _METAVARS = {
     "to": "NAME,...",
     "target": "SCORE",
     "max_failed": "SHARE",
+    "max_major": "SHARE",
     "confidence": "SHARE",
     "customer_faults": "HOW",
     "knowledge": "PATH",

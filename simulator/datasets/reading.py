@@ -3,7 +3,7 @@
 import contextlib
 import random
 from array import array
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,7 +29,7 @@ class Wish(NamedTuple):
 
     `asks` is False where a prompt makes the question of a row. `labels` are all labels there are; without
     any, every label is right. `mask` is given each case and its number before the case is kept.
-    `lacks` says what a row has not got that its prompt needs.
+    `columns` are those of `--columns`; `lacks` says what a row has not got that its prompt needs.
     """
 
     language: Language | None = None
@@ -37,6 +37,7 @@ class Wish(NamedTuple):
     asks: bool = True
     labels: Collection[str] = ()
     mask: Callable[[Case, int], Case] = lambda case, _: case
+    columns: Mapping[str, str] | None = None
     lacks: Callable[[Case], str | None] = lambda _: None
 
 
@@ -172,7 +173,7 @@ def read_dataset(path: Path, wish: Wish) -> DataSet:
         found.skipped.rows += 1
         found.wrong(wrong)
 
-    for row in read_rows(path, has_question if wish.asks else _named, unreadable):
+    for row in read_rows(path, has_question if wish.asks else _named, unreadable, wish.columns):
         found.skipped.rows += 1
         try:
             case = case_of(path, row, _UNNAMED, wish.language, with_values=True, asks=wish.asks)
@@ -183,19 +184,27 @@ def read_dataset(path: Path, wish: Wish) -> DataSet:
     return found
 
 
-def has_rows_in(path: Path, language: Language, *, asks: bool = True) -> bool:
+def has_rows_in(
+    path: Path, language: Language, *, asks: bool = True, columns: Mapping[str, str] | None = None
+) -> bool:
     """Whether some row of a file is in a language; it is read no further than to the first one.
 
     Where nothing can be read, who reads it to ask its rows says why.
     """
     found = False
     with contextlib.suppress(CaseFileError):
-        for row in read_rows(path, has_question if asks else _named, lambda _: None):
-            with contextlib.suppress(RowFault):
-                found = True
-                if case_of(path, row, _UNNAMED, language, asks=asks).language == language:
-                    return True
+        for case in good_cases(path, Wish(language, asks=asks, columns=columns)):
+            found = True
+            if case.language == language:
+                return True
     return not found
+
+
+def good_cases(path: Path, wish: Wish) -> Iterator[Case]:
+    """The cases of the rows of a file that make one, as they are read; of the others nothing is said."""
+    for row in read_rows(path, has_question if wish.asks else _named, lambda _: None, wish.columns):
+        with contextlib.suppress(RowFault):
+            yield case_of(path, row, _UNNAMED, wish.language, asks=wish.asks)
 
 
 def dataset_of(name: str, cases: Iterable[Case], wish: Wish) -> DataSet:

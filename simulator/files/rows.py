@@ -1,11 +1,12 @@
 """Rows of data files: tables, worksheets, and objects in JSON or YAML."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from simulator.errors import CaseFileError
 from simulator.files.json_rows import json_rows, jsonl_rows
+from simulator.files.mapping import Mapped
 from simulator.files.quoting import printable
 from simulator.files.row import Row, Wrong, stop
 from simulator.files.streams import lines_of
@@ -24,12 +25,21 @@ _OLD_WORKBOOK = ".xls"
 _SHEET = re.compile(r"(.+\.xls[xm](?:\.gz)?)#([^/]+)", re.IGNORECASE)
 
 
-def read_rows(path: Path, fits: Fits, wrong: Wrong = stop) -> Iterator[Row]:
+def read_rows(
+    path: Path, fits: Fits, wrong: Wrong = stop, columns: Mapping[str, str] | None = None
+) -> Iterator[Row]:
     """The rows of a file; `fits` says whether a header has what is needed.
 
     That settles the delimiter of a table, and the worksheet and the header row of a workbook. `wrong` is told
-    of rows that cannot be read; where it does not raise, they are left out.
+    of rows that cannot be read; where it does not raise, they are left out. The columns of `--columns`, in
+    `columns`, arrive under our names. Raises UnknownName where no row has a column that is named there.
     """
+    if not columns:
+        return _rows(path, fits, wrong)
+    return Mapped(columns).rows(path, lambda fits, wrong: _rows(path, fits, wrong), fits, wrong)
+
+
+def _rows(path: Path, fits: Fits, wrong: Wrong) -> Iterator[Row]:
     file, sheet = split_sheet(path)
     suffix = plain_suffix(file)
     if suffix in WORKBOOKS:

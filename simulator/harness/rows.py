@@ -15,9 +15,9 @@ from simulator.types import Case
 Document = dict[str, Any]
 # What a written task says of itself: settings of a rehearsal that concern its rows and who grades them.
 OF_A_TASK = (
-    "cases", "worksheet", "language", "prompt", "shots", "choosing", "labels", "positive", "outputs",
-    "scoring", "sample", "strict", "redact", "redact_patterns", "seed", "judges", "judging", "votes",
-    "guidelines", "contacts", "ng_words", "tokenizer",
+    "cases", "columns", "worksheet", "language", "prompt", "shots", "choosing", "labels", "positive",
+    "outputs", "scoring", "sample", "strict", "redact", "redact_patterns", "seed", "judges", "judging",
+    "votes", "guidelines", "contacts", "ng_words", "tokenizer",
 )  # fmt: skip
 
 

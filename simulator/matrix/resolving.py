@@ -32,11 +32,9 @@ class Resolved(NamedTuple):
     outputs: dict[str, Any] | None = None
 
     def stored(self) -> dict[str, Any]:
-        """What is written down of them, without secrets. Judges that nobody named are chosen by the data."""
-        told = self.settings.of_the_run()
-        if "judges" not in self.settings.model_fields_set:
-            del told["judges"]
-        return told
+        """What is written down, without secrets. Judges and a bot that nobody named depend on the data."""
+        unnamed = {"judges", "adapter"} - self.settings.model_fields_set
+        return {key: value for key, value in self.settings.of_the_run().items() if key not in unnamed}
 
     def told(self) -> dict[str, Any]:
         """What the cell is known by, however fast and for how much it is run."""
@@ -73,7 +71,7 @@ def in_language(cells: Sequence[Resolved]) -> tuple[tuple[Resolved, ...], tuple[
     known: dict[tuple[str | None, str | None, bool], bool] = {}
     for settings in (each.settings for each in cells):
         key = _reading(settings)
-        known[key] = known[key] if key in known else _has_rows(*key)
+        known[key] = known[key] if key in known else _has_rows(*key, settings.columns)
     kept = tuple(each for each in cells if known[_reading(each.settings)])
     if cells and not kept:
         msg = f"no data set has rows in '{cells[0].settings.language}': leave out --language."
@@ -86,10 +84,10 @@ def _reading(settings: Settings) -> tuple[str | None, str | None, bool]:
     return settings.cases, settings.language, settings.prompt is None
 
 
-def _has_rows(cases: str | None, language: str | None, asks: bool) -> bool:
+def _has_rows(cases: str | None, language: str | None, asks: bool, columns: Mapping[str, str]) -> bool:
     if language not in {"ja", "en"} or cases is None or not Path(cases).is_file():
         return True
-    return has_rows_in(Path(cases), "ja" if language == "ja" else "en", asks=asks)
+    return has_rows_in(Path(cases), "ja" if language == "ja" else "en", asks=asks, columns=columns)
 
 
 def _resolved(  # noqa: PLR0917 - the layers of one cell's settings

@@ -43,11 +43,16 @@ class Approved(NamedTuple):
     notes: tuple[str, ...]
 
 
-def cases_of_sheet(address: str, language: Language | None = None, suffix: str = "") -> tuple[Case, ...]:
+def cases_of_sheet(
+    address: str,
+    language: Language | None = None,
+    suffix: str = "",
+    columns: Mapping[str, str] | None = None,
+) -> tuple[Case, ...]:
     """The cases of `sheet:KEY#worksheet`; without a name those of our worksheet of test questions.
 
     `suffix` tells one team's worksheets in the sheet from another's. A sheet without ours is read as a
-    question file. What was left out is said on stderr.
+    question file, with `columns` as `--columns` has them. What was left out is said on stderr.
     """
     from simulator.reports.sheets import Door, pull, worksheet_values  # gspread: only where one is named
 
@@ -58,7 +63,7 @@ def cases_of_sheet(address: str, language: Language | None = None, suffix: str =
         if QUESTIONS in rows:
             return _said(approved(printable(address), rows, language))
     title, cells = worksheet_values(address, door=door)
-    return cases_of_worksheet(address.partition("#")[0], title, cells, language)
+    return cases_of_worksheet(address.partition("#")[0], title, cells, language, columns)
 
 
 def cases_of_workbook(path: Path, language: Language | None = None) -> tuple[Case, ...] | None:
