@@ -139,7 +139,7 @@ def run(*arguments: str) -> Any:
 def _compare(server: OpenAIServer, scenario: Scenario) -> None:
     server.reply = _leaving if scenario.name == TALKATIVE else play
     options = (
-        *scenario.options, "--language", "all", "--persona", "angry,calm,beginner",
+        "--adapter", "demo", *scenario.options, "--language", "all", "--persona", "angry,calm,beginner",
         "--runs", f"runs-{SCENARIOS.index(scenario)}", "--cases",
     )  # fmt: skip
     first = run("--dry-run", *options, f"{scenario.cases}.jsonl")

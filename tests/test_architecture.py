@@ -30,8 +30,8 @@ LAYERS = (
         "models", "grading", "masking", "outputs",
     ),
     (
-        "cluster", "sizes", "amounts", "heard", "experience", "plan", "row_plan", "stage", "experiment",
-        "outcome", "regrading", "forecast", "calibration", "probes",
+        "cluster", "sizes", "amounts", "heard", "experience", "plan", "row_plan", "whose_bot", "stage",
+        "experiment", "outcome", "regrading", "forecast", "calibration", "probes",
         "analysis", "reports", "review", "making", "customers", "blame", "fixes", "changes", "pairwise",
         "examination", "purging", "merging", "load",
         "prompting", "thresholds", "matrix", "harness", "contest",

@@ -103,7 +103,17 @@ def test_ids_lead_nowhere(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> 
         return {p for p in tmp_path.rglob("*") if p.relative_to(tmp_path).parts[0] not in {"in", "cache"}}
 
     before = files()
-    options = ("--cases", "cases.jsonl", "--offline", "--runs", "in/runs", "--turns", "1")
+    options = (
+        "--cases",
+        "cases.jsonl",
+        "--adapter",
+        "demo",
+        "--offline",
+        "--runs",
+        "in/runs",
+        "--turns",
+        "1",
+    )
     assert main([*options, "--persona", "calm", "--to", "csv,xlsx,json"]) == 0
     for name in NAMES:
         for command in (("report", name), ("fixes", name), ("--resume", name), ("--persona", name)):
@@ -148,4 +158,4 @@ def test_a_worksheet_that_claims_to_be_huge_is_read_as_far_as_it_is_filled(tmp_p
     sheet["A1"], sheet["A2"], sheet["XFD1048576"] = "question", "送料は？", " "
     book.save(tmp_path / "wide.xlsx")
 
-    assert main(["--cases", "wide.xlsx", "--offline", "--dry-run"]) == 0
+    assert main(["--cases", "wide.xlsx", "--adapter", "demo", "--offline", "--dry-run"]) == 0

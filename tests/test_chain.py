@@ -269,7 +269,7 @@ def test_variables_are_checked_along_the_chain(chain: Path, capsys: pytest.Captu
     """What comes from an earlier link needs no column; what comes from a later one, or from none, does."""
     Path("intent.toml").write_text("version=1\n[ja]\nuser='$reply $question'", encoding="utf-8")
 
-    assert main(["evaluate", str(chain), "--link", "chain"]) == 2
+    assert main(["evaluate", str(chain), "--link", "chain", "--adapter", "demo"]) == 2
     assert "rows.csv, line 2: the prompt intent needs a column 'reply'" in capsys.readouterr().err
 
 

@@ -319,6 +319,6 @@ def test_one_label_is_nothing_to_tell_apart(tmp_path: Path, capsys: pytest.Captu
     rows = tmp_path / "rows.jsonl"
     rows.write_text('{"text": "良い天気", "label": 1}\n{"text": "悪い天気", "label": 1}\n', encoding="utf-8")
 
-    assert main(["evaluate", str(rows), "--offline"]) == 2
+    assert main(["evaluate", str(rows), "--adapter", "demo", "--offline"]) == 2
     said = capsys.readouterr().err
     assert "rows.jsonl: every row has the label '1': there is nothing to tell apart." in said

@@ -78,8 +78,8 @@ def test_only_the_failed_questions_are_asked() -> None:
 
 def test_the_bot_and_the_personas_are_those_of_the_run() -> None:
     """Personas that were named are named again, if they met a failure; those dealt by lot are not."""
-    assert options(persona=("angry", "calm")) == "--cases failed.csv --persona angry"
-    assert options() == "--cases failed.csv"
+    assert options(persona=("angry", "calm")) == "--cases failed.csv --persona angry --adapter demo"
+    assert options() == "--cases failed.csv --adapter demo"
     assert options(adapter="bot.py:answer", turns=5, offline=True, seed=7).endswith(
         "--adapter bot.py:answer --turns 5 --offline --seed 7"
     )
@@ -87,7 +87,7 @@ def test_the_bot_and_the_personas_are_those_of_the_run() -> None:
 
 def test_a_persona_of_ones_own_keeps_its_file() -> None:
     """Its name alone would not be found."""
-    assert options(persona=("./angry.toml",)) == "--cases failed.csv --persona ./angry.toml"
+    assert options(persona=("./angry.toml",)) == "--cases failed.csv --persona ./angry.toml --adapter demo"
 
 
 def test_secrets_are_not_repeated() -> None:

@@ -87,10 +87,10 @@ def test_only_tasks_of_the_hub_need_the_network() -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--tasks", "none.yaml"], "--tasks none.yaml: no such task file"),
-        (["--tasks", "list.yaml"], "no task of lm_eval"),
-        (["--tasks", "broken.yaml"], "cannot be read as a task"),
-        (["--tasks", "x", "--include", "nowhere"], "--include nowhere: no such folder"),
+        (["--tasks", "none.yaml", "--adapter", "demo"], "--tasks none.yaml: no such task file"),
+        (["--tasks", "list.yaml", "--adapter", "demo"], "no task of lm_eval"),
+        (["--tasks", "broken.yaml", "--adapter", "demo"], "cannot be read as a task"),
+        (["--tasks", "x", "--include", "nowhere", "--adapter", "demo"], "--include nowhere: no such folder"),
         ([], "harness needs tasks"),
         (["--write-task", "t.yaml"], "name a data set"),
         (["--write-task", "t.json", "faq.csv"], "is a YAML file; name it t.yaml"),

@@ -269,7 +269,7 @@ def a_run(talks: list[Any]) -> Results:
 def test_a_run_without_customers_at_once_has_no_load(capsys: pytest.CaptureFixture[str]) -> None:
     """Other runs say nothing of load, and a note of another version is passed over."""
     questions(2)
-    rehearse("--persona", "calm", "--json")
+    rehearse("--adapter", "demo", "--persona", "calm", "--json")
 
     assert "load" not in json.loads(capsys.readouterr().out)
     assert sittings_of({"load": {"sittings": [{"customers": "?"}]}}) == ()

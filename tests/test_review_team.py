@@ -261,7 +261,17 @@ def test_a_review_in_a_sheet(run: Any, server: SheetsServer) -> None:
     labels = run("review", "latest", "--export", "labels.jsonl")
     assert f"（{len(sample(results))} ターン）" in labels.err
     rehearsal = run(
-        "--offline", "--cases", f"sheet:{KEY}", "--persona", "calm", "--turns", "1", "--judges", "turn"
+        "--offline",
+        "--cases",
+        f"sheet:{KEY}",
+        "--adapter",
+        "demo",
+        "--persona",
+        "calm",
+        "--turns",
+        "1",
+        "--judges",
+        "turn",
     )
     assert rehearsal.code == 0
     mended = {row.partition("/")[2].split("/")[1].partition("#")[0]: text
@@ -314,7 +324,8 @@ def test_a_review_in_a_workbook(run: Any) -> None:
     again = run("review", "latest", "--from", str(newest))
     assert (again.code, again.err) == (0, "")
     assert "そのうち新しい記入は 0 件です" in again.out.replace("\n", "")
-    asked = run("--offline", "--cases", str(sent), "--persona", "calm", "--turns", "1", "--judges", "turn")
+    options = ("--offline", "--adapter", "demo", "--persona", "calm", "--turns", "1", "--judges", "turn")
+    asked = run(*options, "--cases", str(sent))
     assert asked.code == 0
     assert "what the team reviewed is now the right answer" in asked.err
 

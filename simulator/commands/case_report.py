@@ -137,7 +137,10 @@ def _lines(work: "Making", outcome: Outcome, words: "_Words") -> list[str]:
     lines += [*_of_rules(work, outcome, words), *_of_logs(work, outcome, words), *_of_sheet(outcome, words)]
     if outcome.cases:
         where = f"--cases sheet:{work.settings.sheet}" if outcome.proposed else f"--cases {outcome.path}"
-        lines += [words("text", "next_sheet" if outcome.proposed else "next"), f"  python run.py {where}"]
+        lines += [
+            words("text", "next_sheet" if outcome.proposed else "next"),
+            f"  python run.py {where} --adapter bot.py:answer",
+        ]
     return lines
 
 

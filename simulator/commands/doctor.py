@@ -62,7 +62,9 @@ async def _examine(settings: Settings) -> int:
     from simulator.plan import read_plan
     from simulator.spending import Ledger
     from simulator.stage import Stage
+    from simulator.whose_bot import with_bot
 
+    settings = with_bot(settings)
     plan, personas = read_plan(settings)
     no_cache = settings.model_copy(update={"cache": "off"})
     aside = contextlib.redirect_stdout(sys.stderr)  # what a bot's own code prints is none of the report

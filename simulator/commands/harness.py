@@ -79,8 +79,17 @@ def command(  # noqa: PLR0917 - one parameter for each option
 
     named = tuple(name.strip() for given in tasks or () for name in given.split(",") if name.strip())
     folders = tuple(include or ())
+    _check_bot(settings, (*named, *data))
     asked = Asked.of(of_rows(settings), patterns, tasks=named, include=folders, cases=data)
     return _evaluate(settings, asked)
+
+
+def _check_bot(settings: Settings, names: Sequence[str]) -> None:
+    """Raises InputError where tasks or rows that are not ours would be asked of the demo bot unsaid."""
+    from simulator.whose_bot import is_bundled, which_bot
+
+    if "adapter" not in settings.model_fields_set and names and not all(map(is_bundled, names)):
+        raise which_bot(", ".join(names))
 
 
 def _evaluate(settings: Settings, asked: "Asked", resumed: Path | None = None) -> int:

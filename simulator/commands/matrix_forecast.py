@@ -99,8 +99,9 @@ def _planned(settings: Settings) -> tuple["Stage", Sequence[Conversation]]:
     from simulator.row_plan import plan_rows
     from simulator.spending import Ledger
     from simulator.stage import Stage
+    from simulator.whose_bot import with_bot
 
-    planned = plan_rows(settings)
+    planned = plan_rows(with_bot(settings))
     with contextlib.redirect_stdout(sys.stderr):
         stage = Stage(planned.settings, endpoints(settings), planned.personas, Ledger.of(settings))
         stage.check_adapter(planned.plan)

@@ -72,6 +72,7 @@ def start(settings: Settings, run_id: str = "") -> "int | Over":
     if settings.knowledge:
         settings = settings.model_copy(update={"knowledge": _whole_path(settings.knowledge)})
     check_shard(settings)
+    settings = _with_bot(settings)
     settings, whole, personas, notes = _planned(settings)
     plan = sharded(whole, settings)
     with _aside():
@@ -92,6 +93,17 @@ def start(settings: Settings, run_id: str = "") -> "int | Over":
     if not plan:
         return say_empty(created(), settings)
     return _perform(settings, stage, plan, created, frozen)
+
+
+def _with_bot(settings: Settings) -> Settings:
+    if "adapter" in settings.model_fields_set or not (settings.cases or settings.replay):
+        return settings
+    from simulator.whose_bot import with_bot
+
+    known = with_bot(settings)
+    if known.adapter != settings.adapter:
+        sys.stderr.write(f"{settings.cases}: its recorded answers are graded (--adapter {known.adapter}).\n")
+    return known
 
 
 def _planned(

@@ -51,7 +51,10 @@ def case_file(cases: Iterable[Case], path: Path) -> str:
 def again(results: Results, fixes: Iterable[Fix], path: Path) -> str:
     """The options of `run.py` that put the failed cases to the bot once more, to the personas concerned."""
     held = from_run(results.run.settings)
-    return shlex.join(["--cases", str(path), *_personas(results, fixes, held), *_kept(held)])
+    bot = (
+        ["--adapter", held.adapter] if held.adapter == Settings().adapter else []
+    )  # asked of a file, it is named
+    return shlex.join(["--cases", str(path), *_personas(results, fixes, held), *bot, *_kept(held)])
 
 
 def replayed(results: Results, runs: str) -> str:
