@@ -21,6 +21,7 @@ FIGURES: dict[str, Measure] = {
     "handover_correctly": "share",
     "red": "share",
     "failed": "share",
+    "major": "share",
     "severity_major": "count",
     "severity_moderate": "count",
     "severity_minor": "count",
@@ -29,9 +30,10 @@ FIGURES: dict[str, Measure] = {
     "cost_usd": "cost",
 }
 # Shares of what went wrong; of every other share, and of every judge's grades, more is better.
-WRONGS = frozenset({"red", "failed"})
+WRONGS = frozenset({"red", "failed", "major"})
+# The share of questions with a major turn, which every target limits: to this, where nobody says otherwise.
+MAJOR, MAX_MAJOR = "major", 0.2
 EXAMPLE = "turn >= 0.9 and severity_major == 0"
-NO_MAJOR = "severity_major == 0"
 
 _TERM = re.compile(r"([^\s<>=!()]+)\s*(>=|<=|==|>|<)\s*([-+.\d]+(?:e[-+]?\d+)?)", re.IGNORECASE)
 # People write 90% or 90点 for 90.

@@ -1,17 +1,25 @@
 """What a run comes to by its own settings: its figures, and the gate's verdict."""
 
+from collections.abc import Iterable
+
 from simulator.analysis.checked import Checked, Decision, check, check_corrected
 from simulator.analysis.figures import Summary
 from simulator.analysis.gate import Gate, decide, decide_conditions
 from simulator.analysis.measured import measured, unheard
+from simulator.analysis.red import primary_judge
 from simulator.analysis.summary import CUT_OFF, NOBODY_LOOKED, counted, everyone_who_graded, summarise
-from simulator.conditions import EXAMPLE, NO_MAJOR, Condition, asked, check_names, conditions
+from simulator.conditions import EXAMPLE, MAJOR, MAX_MAJOR, Condition, asked, check_names
 from simulator.customers.figures import customers
 from simulator.errors import InputError
 from simulator.find import judge_name
 from simulator.outputs.metric_file import read_outputs
 from simulator.settings import Settings
-from simulator.types import STOPPED_EARLY, Results
+from simulator.types import STOPPED_EARLY, Case, Facts, Results
+
+# The judges of an answer that grade it by whatever they are shown, and without anything by its looks.
+_READERS = frozenset({"turn", "relevance"})
+# Figures that no judge decides.
+_UNJUDGED = frozenset({"failed", "p95_seconds", "latency_p95", "cost_usd"})
 
 
 def figures_of(results: Results, settings: Settings) -> Summary:
@@ -44,20 +52,20 @@ def check_certainty(settings: Settings) -> None:
 def gate_of(results: Results, summary: Summary, settings: Settings) -> Gate:
     """The gate's verdict: a plain target asks for a score, anything more for every condition.
 
-    With a level of confidence, or with conditions of its own, a run with a severe turn never passes unless
-    the conditions themselves say how many may be.
+    Of either, the share of questions with a major turn is a condition (`max_major`).
     """
     target, sure = settings.target, settings.certainty
+    limit, blind = _most_major(settings), sees_nothing(results, summary.primary, target)
     if not isinstance(target, str) and (target is None or sure is None):
-        return decide(summary, target, settings.max_failed)
+        return decide(summary, target, settings.max_failed, limit, blind=blind)
     check_names(target, summary.judges)
     results = counted(results)
     level = None if sure is None else 1 - _alpha(results, sure, settings.sequential)
     checked = [
         _checked(each, results, summary, level, settings.max_failed)
-        for each in (*asked(target), *_default(target))
+        for each in _all_conditions(settings, limit)
     ]
-    of_target = len(asked(target))
+    of_target = len(asked(target)) if settings.max_major is None else len(checked)
     return decide_conditions(
         summary,
         [each.model_copy(update={"by_default": at >= of_target}) for at, each in enumerate(checked)],
@@ -65,7 +73,44 @@ def gate_of(results: Results, summary: Summary, settings: Settings) -> Gate:
         unheard=unheard(results, summary),
         asked=target,
         confidence=sure,
+        blind=blind,
     )
+
+
+def sees_nothing(results: Results, primary: str, target: float | str | None) -> bool:
+    """Whether a target rests on a judge who had nothing to hold any answer against."""
+    return _rests_on(primary, target) and not any(
+        has_evidence(talk.case) or any(turn.answer.passages for turn in talk.turns)
+        for talk in results.conversations
+    )
+
+
+def _rests_on(primary: str, target: float | str | None) -> bool:
+    """Whether a target asks for something that this judge decides, by whatever it is shown."""
+    return primary in _READERS and any(each.name not in _UNJUDGED for each in asked(target))
+
+
+def has_evidence(case: Case) -> bool:
+    """Whether a question says itself what a right answer to it is, or what has to be known for one."""
+    told = any(case.references) or case.label is not None or case.facts != Facts()
+    return told or case.answerable is False or case.handover != "optional"
+
+
+def check_evidence(settings: Settings, cases: Iterable[Case]) -> None:
+    """Raises InputError for a target about recorded answers with nothing to hold them against."""
+    primary = primary_judge(map(judge_name, settings.judges))
+    if settings.adapter != "recorded" or not _rests_on(primary, settings.target):
+        return
+    if not any(has_evidence(each) or each.contexts or _recorded_passages(each) for each in cases):
+        msg = (
+            f"--target: the judge {primary} has nothing to hold the answers of {settings.cases} against."
+            " Add a column 'reference' or 'contexts'."
+        )
+        raise InputError(msg)
+
+
+def _recorded_passages(case: Case) -> bool:
+    return any(answer.passages for answer in case.recorded)
 
 
 def certain(results: Results, settings: Settings) -> Decision | None:
@@ -77,10 +122,27 @@ def certain(results: Results, settings: Settings) -> Decision | None:
     return None if decision == "undecided" else decision
 
 
-def _default(target: float | str | None) -> tuple[Condition, ...]:
-    """That no turn is severe, where nobody said how many may be."""
-    named = {condition.name for condition in asked(target)}
-    return () if "severity_major" in named else conditions(NO_MAJOR)
+def _most_major(settings: Settings) -> float:
+    """The share of questions that may have a major turn.
+
+    Who has to be certain allows none, unless the target itself says how many such turns there may be.
+    """
+    if settings.max_major is not None:
+        return settings.max_major
+    strict = settings.certainty is not None and not _names(settings, "severity_major")
+    return 0.0 if strict else MAX_MAJOR
+
+
+def _all_conditions(settings: Settings, most_major: float) -> tuple[Condition, ...]:
+    """Those of the target, and the one of every target, unless it says that one itself."""
+    if settings.max_major is None and _names(settings, MAJOR):
+        return asked(settings.target)
+    limit = Condition(name=MAJOR, comparison="<=" if most_major else "==", threshold=most_major)
+    return tuple(dict.fromkeys((*asked(settings.target), limit)))
+
+
+def _names(settings: Settings, figure: str) -> bool:
+    return any(condition.name == figure for condition in asked(settings.target))
 
 
 def _checked(

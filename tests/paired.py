@@ -55,7 +55,7 @@ def a_result(
 
 def _talk(key: Key, values: Sequence[float], tags: tuple[str, ...], lines: str) -> Conversation:
     case, persona, repeat = key
-    asked = Case(id=case, question=f"{case}ですか", language="ja", tags=tags)
+    asked = Case(id=case, question=f"{case}ですか", references=("はい",), language="ja", tags=tags)
     turns = tuple(
         Turn(
             index=i,

@@ -275,7 +275,7 @@ def gate_of(low: float, score: float, high: float, target: float) -> Gate:
     """The gate of a run whose automatic score is far above everything."""
     corrected = Corrected(score=score, interval=(low, high), n=60, bias={}, power=1)
     figures = summary(graded(lambda *_: None)).model_copy(update={"score": 0.99, "corrected": corrected})
-    return decide(figures, target, 1.0)
+    return decide(figures, target, 1.0, 1.0)
 
 
 def test_the_gate_asks_the_lower_end_of_the_corrected_interval() -> None:

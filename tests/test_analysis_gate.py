@@ -21,14 +21,14 @@ def summary(**changes: Any) -> Summary:
 
 def test_without_a_target_there_is_no_verdict() -> None:
     """Target and passed are null."""
-    gate = decide(summary(), None, 0.05)
+    gate = decide(summary(), None, 0.05, 1.0)
 
     assert (gate.target, gate.passed, gate.reasons, gate.incomplete) == (None, None, (), False)
 
 
 def test_below_the_target_is_not_passed_and_says_by_how_much() -> None:
     """The reason names score, distance, target and red turns."""
-    gate = decide(summary(score=0.71), 0.9, 0.05)
+    gate = decide(summary(score=0.71), 0.9, 0.05, 1.0)
 
     assert gate.passed is False
     assert gate.incomplete is False
@@ -37,13 +37,13 @@ def test_below_the_target_is_not_passed_and_says_by_how_much() -> None:
 
 def test_at_the_target_is_passed() -> None:
     """Reaching it is enough, also when floating point falls short by nothing."""
-    assert decide(summary(score=0.9, interval=(0.9, 0.95)), 0.9, 0.05).passed is True
-    assert decide(summary(score=0.1 + 0.7 + 0.1 - 1e-16, interval=None), 0.9, 0.05).passed is True
+    assert decide(summary(score=0.9, interval=(0.9, 0.95)), 0.9, 0.05, 1.0).passed is True
+    assert decide(summary(score=0.1 + 0.7 + 0.1 - 1e-16, interval=None), 0.9, 0.05, 1.0).passed is True
 
 
 def test_a_passed_gate_says_when_the_interval_does_not_support_it() -> None:
     """The verdict stands; the doubt is in the reasons."""
-    gate = decide(summary(score=0.92, interval=(0.84, 0.97)), 0.9, 0.05)
+    gate = decide(summary(score=0.92, interval=(0.84, 0.97)), 0.9, 0.05, 1.0)
 
     assert gate.passed is True
     assert gate.reasons == ("score 0.92 reaches the target 0.90, but its 95 % interval begins at 0.84",)
@@ -51,7 +51,7 @@ def test_a_passed_gate_says_when_the_interval_does_not_support_it() -> None:
 
 def test_a_near_miss_never_reads_as_equal() -> None:
     """As many decimals as it takes."""
-    (reason,) = decide(summary(score=0.8996), 0.9, 0.05).reasons
+    (reason,) = decide(summary(score=0.8996), 0.9, 0.05, 1.0).reasons
 
     assert reason.startswith("score 0.8996 is 0.0004 below the target 0.9000")
     assert apart(0.5, 0.9) == ("0.50", "0.40", "0.90")
@@ -65,7 +65,7 @@ def test_failed_grades_above_the_limit_make_it_incomplete(failed: int, incomplet
         "turn": some.model_copy(update={"n": 50, "failed": 0, "planned": 50}),
         "relevance": some.model_copy(update={"n": 50 - failed, "failed": failed, "planned": 50}),
     }
-    gate = decide(summary(score=0.95, interval=None, judges=judges), 0.9, 0.05)
+    gate = decide(summary(score=0.95, interval=None, judges=judges), 0.9, 0.05, 1.0)
 
     assert gate.incomplete is incomplete
     assert gate.passed is not incomplete
@@ -79,7 +79,7 @@ def test_failures_of_the_deciding_judge_do_not_hide_among_others() -> None:
     good = some.model_copy(update={"n": 100, "failed": 0, "planned": 100})
     bad = some.model_copy(update={"n": 90, "failed": 10, "planned": 100})
 
-    gate = decide(summary(judges={"turn": bad, **{f"j{i}": good for i in range(9)}}), None, 0.05)
+    gate = decide(summary(judges={"turn": bad, **{f"j{i}": good for i in range(9)}}), None, 0.05, 1.0)
 
     assert gate.incomplete
     assert gate.reasons == ("10 of 100 grades failed (10.0 %), more than --max-failed allows (5 %)",)
@@ -87,7 +87,7 @@ def test_failures_of_the_deciding_judge_do_not_hide_among_others() -> None:
 
 def test_failures_of_the_simulated_customer_make_it_incomplete() -> None:
     """They are counted over the messages that were to be written."""
-    gate = decide(summarise(rehearsed(), rules=RedRules(), judges=JUDGES, seed=42), None, 0.05)
+    gate = decide(summarise(rehearsed(), rules=RedRules(), judges=JUDGES, seed=42), None, 0.05, 1.0)
 
     assert gate.incomplete
     assert gate.passed is None
@@ -107,14 +107,14 @@ def test_failures_of_the_simulated_customer_make_it_incomplete() -> None:
 )
 def test_an_unfinished_run_never_passes(status: str, reason: str) -> None:
     """However high its score so far."""
-    gate = decide(summary(score=1.0, interval=None, status=status, planned=9), 0.5, 0.05)
+    gate = decide(summary(score=1.0, interval=None, status=status, planned=9), 0.5, 0.05, 1.0)
 
     assert (gate.passed, gate.incomplete, gate.reasons) == (False, True, (reason,))
 
 
 def test_nothing_graded_never_passes() -> None:
     """No score is not a score of 0, and not a pass."""
-    gate = decide(summary(score=None, interval=None), 0.1, 1.0)
+    gate = decide(summary(score=None, interval=None), 0.1, 1.0, 1.0)
 
     assert (gate.passed, gate.incomplete) == (False, True)
     assert gate.reasons == ("nothing was graded, so there is no score",)

@@ -208,7 +208,7 @@ def test_unknown_prices_make_the_cost_unknown() -> None:
 def test_json_has_exactly_the_agreed_keys() -> None:
     """The object of --json, rounded to 4 decimals."""
     figures = summary()
-    shown = as_json(figures, decide(figures, 0.9, 0.05), "runs/x/run.sqlite")
+    shown = as_json(figures, decide(figures, 0.9, 0.05, 1.0), "runs/x/run.sqlite")
 
     assert list(shown) == [
         "run", "store", "score", "interval", "corrected", "target", "passed", "decision", "confidence",

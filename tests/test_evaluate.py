@@ -104,7 +104,7 @@ def test_reports_tell_of_rows_and_not_of_customers(evaluate: Evaluate) -> None:
         ({"reference": "9,800円"}, "exact_match, contains"),
         ({"reference": "14日以内なら返品できます。"}, "rouge_l, llm_similarity, llm_correctness"),
         ({"reference": "curl -X GET http://example.com/data"}, "rouge_l, exact_match"),
-        ({}, "relevance, groundedness, fluency"),
+        ({}, "turn, relevance, groundedness, fluency"),
         ({"label": "肯定"}, "label"),
         ({"choices": ["東京", "大阪"], "label": "東京"}, "choice"),
     ],
@@ -272,14 +272,14 @@ def test_nobody_asks_the_user_model(evaluate: Evaluate, monkeypatch: pytest.Monk
     with serve() as server:
         monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
         monkeypatch.setenv("REHEARSAL_JUDGE_KEY", "sk-0123456789abcdef")
-        _, out, _ = evaluate("evaluate", name, "--dry-run", "--json")
+        _, out, _ = evaluate("evaluate", name, "--adapter", "demo", "--dry-run", "--json")
         foreseen = json.loads(out)
-        _, out, err = evaluate("evaluate", name, "--json")
+        _, out, err = evaluate("evaluate", name, "--adapter", "demo", "--json")
         shown = json.loads(out)
 
     assert set(foreseen["forecast"]) == set(shown["calls"]) == {"judge", "demo"}
     assert shown["calls"] == {"demo": 3, "judge": 3}
-    assert "Judges that fit the data (no references): relevance, groundedness, fluency." in err
+    assert "Judges that fit the data (no references): turn, relevance, groundedness, fluency." in err
     assert "Models: judge " in err
     assert "user " not in err.partition("Models: ")[2].splitlines()[0]
 
@@ -326,7 +326,8 @@ def toml(name: str) -> dict[str, Any]:
 
 def test_a_lot_is_told(evaluate: Evaluate) -> None:
     """How many of how many rows, and by which seed; a sample that takes them all says so."""
-    said = [evaluate("evaluate", rows(*ROWS), "--sample", each, "--dry-run")[2] for each in ("2", "3:7", "9")]
+    own = ("evaluate", rows(*ROWS), "--adapter", "demo", "--dry-run")
+    said = [evaluate(*own, "--sample", each)[2] for each in ("2", "3:7", "9")]
 
     assert "2 of 4 rows by lot (seed 0)." in said[0]
     assert "3 of 4 rows by lot (seed 7)." in said[1]

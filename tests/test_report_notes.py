@@ -58,13 +58,13 @@ def test_the_verdict_is_one_phrase(target: float | None, score: float | None, sa
     """Reached, missed, undecided or no target."""
     summary = figures().model_copy(update={"score": score})
 
-    assert verdict(decide(summary, target, 1), summary.score, Words("en")) == said
+    assert verdict(decide(summary, target, 1, 1.0), summary.score, Words("en")) == said
 
 
 def test_notes_name_everything_that_is_missing_alarms_first() -> None:
     """Timeouts, failed and skipped grades, lost conversations and rewritten messages."""
     summary = figures()
-    found = notes(summary, decide(summary, 0.9, 0.05), Words("en"))
+    found = notes(summary, decide(summary, 0.9, 0.05, 1.0), Words("en"))
 
     assert [note.text for note in found] == [
         "1 of 14 messages of the simulated customer failed (7.1 %); 5 % are tolerated.",
@@ -109,4 +109,4 @@ def test_a_clean_run_has_no_notes() -> None:
     )
     summary = summarise(run, rules=RedRules(), judges=("turn",), seed=1)
 
-    assert notes(summary, decide(summary, None, 0.05), Words("en")) == ()
+    assert notes(summary, decide(summary, None, 0.05, 1.0), Words("en")) == ()

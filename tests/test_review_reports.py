@@ -52,7 +52,7 @@ def test_both_scores_stand_side_by_side(language: Language, line: str) -> None:
 def test_console_and_page_show_it(language: Language, by: str, open_: str) -> None:
     """The line, by how many grades, what the gate says of it, and in which way the judge was off."""
     figures = corrected()
-    gate = decide(figures, 0.8, 1.0)
+    gate = decide(figures, 0.8, 1.0, 1.0)
     out = io.StringIO()
     paint(figures, gate, HELD, language, Console(width=400, file=out))
     page = render(HELD, figures, gate, language)
@@ -78,13 +78,13 @@ def test_the_verdict_is_that_of_the_corrected_score(target: float | None, said: 
     """Also where the automatic score alone would have been enough, and how far it is off."""
     figures = corrected()
 
-    assert verdict(decide(figures, target, 1.0), figures.score, Words("en")) == said
+    assert verdict(decide(figures, target, 1.0, 1.0), figures.score, Words("en")) == said
 
 
 def test_notes_say_in_which_way_the_judge_was_off() -> None:
     """By stratum, and what the gate found as an alarm before it."""
-    said = [note.text for note in notes(corrected(), decide(corrected(), 0.9, 1.0), Words("en"))]
-    ja = [note.text for note in notes(corrected(), decide(corrected(), 0.8, 1.0), Words("ja"))]
+    said = [note.text for note in notes(corrected(), decide(corrected(), 0.9, 1.0, 1.0), Words("en"))]
+    ja = [note.text for note in notes(corrected(), decide(corrected(), 0.8, 1.0, 1.0), Words("ja"))]
 
     assert said[0] == (
         "Corrected by human grades, the score is 82; even the upper end of its 95 % interval, 86, is below"

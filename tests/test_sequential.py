@@ -143,6 +143,6 @@ def test_a_bot_at_the_target_is_held_to_the_end(command: Any) -> None:
 
     assert (code, shown["decision"]) == (1, "undecided")
     assert shown["conversations"]["spared"] == 0
-    (_, of_score) = shown["conditions"]
+    (_, of_score, _) = shown["conditions"]
     assert of_score["more"]["questions"] > 80
     assert "判定保留（あと約" in err

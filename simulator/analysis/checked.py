@@ -11,7 +11,7 @@ from typing import Literal
 from simulator.analysis.bounds import Clusters, doubt, lower, upper
 from simulator.analysis.corrected import Corrected
 from simulator.analysis.measured import Measured
-from simulator.conditions import Condition
+from simulator.conditions import MAJOR, Condition
 from simulator.types import Value
 
 Decision = Literal["passed", "missed", "undecided"]
@@ -78,8 +78,9 @@ class Checked(Value):
 
 
 def is_fact(condition: Condition, level: float | None) -> bool:
-    """Whether what was seen decides: without a level, and for counts, costs and `== 0`."""
-    return level is None or condition.measure in ("count", "cost") or condition.comparison == "=="
+    """Whether what was seen decides: without a level, for counts, costs, `== 0` and questions gone wrong."""
+    seen = condition.measure in ("count", "cost") or condition.name == MAJOR
+    return level is None or seen or condition.comparison == "=="
 
 
 def check(condition: Condition, found: Measured, level: float | None, max_failed: float) -> Checked:
@@ -98,10 +99,12 @@ def check(condition: Condition, found: Measured, level: float | None, max_failed
     if level is not None and found.found is not None:
         ends = {"low": lower(found.found, level), "high": upper(found.found, level)}
         checked = checked.model_copy(update=ends)
-    if found.value is not None and _exceeded(condition, found.value):
+    if found.value is not None and _exceeded(condition, found):
         return checked.model_copy(update={"decision": "missed", "lack": ""})
     if checked.lack or found.value is None:
         return checked
+    if fact and found.least is not None and not condition.holds(found.value):
+        return checked.model_copy(update={"lack": "close"})  # those that are not asked yet may go well
     if fact:
         return checked.model_copy(update={"decision": _of_facts(condition, found.value)})
     return checked.model_copy(update=_by_bound(condition, found, 1 - (level or 0)))
@@ -116,10 +119,12 @@ def _lack(condition: Condition, found: Measured, max_failed: float) -> Lack:
     return "few" if condition.measure != "cost" and found.cases < MIN_CASES else ""
 
 
-def _exceeded(condition: Condition, value: float) -> bool:
+def _exceeded(condition: Condition, found: Measured) -> bool:
     """Whether it is missed already, however few were asked: what has happened does not go away with more."""
+    if found.least is not None:
+        return not condition.holds(found.least)
     grows = condition.measure in ("count", "cost") or condition.comparison == "=="
-    return grows and not condition.holds(value)
+    return grows and found.value is not None and not condition.holds(found.value)
 
 
 def _of_facts(condition: Condition, value: float) -> Decision:

@@ -6,6 +6,8 @@ from typing import Literal, get_args
 from simulator.analysis.checked import MIN_CASES, Checked, Decision
 from simulator.analysis.corrected import Corrected
 from simulator.analysis.figures import JudgeSummary, Summary
+from simulator.analysis.measured import major_cases
+from simulator.conditions import MAJOR, MAX_MAJOR
 from simulator.types import Value
 
 # Scores are means of fifths: what differs by less is the same number in floating point.
@@ -13,12 +15,18 @@ _SAME = 1e-9
 
 Problem = Literal[
     "below", "unsure", "corrected_below", "corrected_unsure", "ungraded", "judge", "simulator", "unfinished",
-    "running",
+    "running", "major", "evidence",
 ]  # fmt: skip
 # What is found where more than a plain score is asked for: a verdict, but nothing to finish.
-Shortcoming = Literal["few", "nothing", "no_cost", "unmeasured", "close", "never", "missed", "personas"]
+Shortcoming = Literal[
+    "few", "nothing", "no_cost", "unmeasured", "close", "never", "missed", "missed_major", "personas"
+]
 SHORTCOMINGS: frozenset[str] = frozenset(get_args(Shortcoming))
 
+_TOO_MANY = (
+    "{major} of {cases} questions have a turn with a major mark ({share} %),"
+    " more than --max-major allows ({allowed} %)"
+)
 _SENTENCES: dict[Problem | Shortcoming, str] = {
     "below": "score {score} is {short} below the target {target}: {red} of {turns} turns are red",
     "unsure": "score {score} reaches the target {target}, but its 95 % interval begins at {low}",
@@ -32,6 +40,10 @@ _SENTENCES: dict[Problem | Shortcoming, str] = {
     " more than --max-failed allows ({allowed} %)",
     "unfinished": "the run stopped after {finished} of {planned} conversations",
     "running": "the run is not finished: {finished} of {planned} conversations",
+    "major": _TOO_MANY,
+    "missed_major": _TOO_MANY,
+    "evidence": "the judge {judge} had nothing to hold the answers against:"
+    " no reference, no passages, no facts",
     "few": "{condition}: only {cases} questions say anything about it, it takes {least}",
     "nothing": "{condition}: nothing in this run says anything about it",
     "no_cost": "{condition}: a model has no known price",
@@ -92,17 +104,29 @@ class Gate(Value):
         return max(counts) if counts and len(counts) == len(open_ones) else None
 
 
-def decide(summary: Summary, target: float | None, max_failed: float) -> Gate:
-    """The gate at `target` (0..1); `max_failed` is the largest share of failures that is tolerated."""
+def decide(
+    summary: Summary,
+    target: float | None,
+    max_failed: float,
+    max_major: float = MAX_MAJOR,
+    *,
+    blind: bool = False,
+) -> Gate:
+    """The gate at `target` (0..1); `max_failed` is the largest share of failures that is tolerated.
+
+    `max_major` is the largest share of questions with a major turn, and `blind` says that the deciding judge
+    had no evidence.
+    """
     missing, against = _missing(summary, max_failed), _against(summary, target)
-    if (
-        target is None and 0 < summary.turns == summary.unrecorded
-    ):  # a log without answers was only to be read
-        missing = [finding for finding in missing if finding.problem != "ungraded"]
+    if target is None and 0 < summary.turns == summary.unrecorded:
+        missing = [finding for finding in missing if finding.problem != "ungraded"]  # a log, only to be read
+    grave = _too_many(summary, max_major) if target is not None else []
+    unseen = [_unseen(summary)] if blind and target is not None else []
     decisive = summary.corrected.interval[0] if summary.corrected else summary.score
-    reached = target is not None and decisive is not None and decisive >= target - _SAME
-    findings = tuple(against + missing)
-    open_still = bool(missing) or any(f.problem == "corrected_unsure" for f in against)
+    reached = target is not None and decisive is not None and decisive >= target - _SAME and not grave
+    missing = unseen + missing
+    findings = tuple(against + grave + missing)
+    open_still = bool(missing) or (not grave and any(f.problem == "corrected_unsure" for f in against))
     decision: Decision = "undecided" if open_still else "passed" if reached else "missed"
     return Gate(
         target=target,
@@ -124,12 +148,13 @@ def decide_conditions(
     unheard: Sequence[str] = (),
     asked: float | str | None = None,
     confidence: float | None = None,
+    blind: bool = False,
 ) -> Gate:
     """The gate that passes only when all conditions have, and when nothing is missing.
 
-    `unheard` are the personas that took part without a graded conversation.
+    `unheard` are the personas that took part without a graded conversation; `blind` as for `decide`.
     """
-    missing = _missing(summary, max_failed)
+    missing = [*([_unseen(summary)] if blind else []), *_missing(summary, max_failed)]
     silent = [Finding(problem="personas", figures={"personas": ", ".join(unheard)})] if unheard else []
     findings = (*(_of_condition(each) for each in conditions if each.decision != "passed"), *silent, *missing)
     decision: Decision = "passed" if not findings else "undecided"
@@ -156,7 +181,9 @@ def _of_condition(checked: Checked) -> Finding:
     """Why a condition has not passed."""
     figures = {"condition": checked.condition.text, "value": shown(checked), **_bounds(checked)}
     if checked.decision == "missed":
-        return Finding(problem="missed", figures=figures)
+        grave = checked.condition.name == MAJOR
+        figures |= major_figures(checked) if grave else {}
+        return Finding(problem="missed_major" if grave else "missed", figures=figures)
     if checked.lack == "ungraded":
         failed = {"failed": str(checked.failed), "of": str(checked.n + checked.failed)}
         return Finding(problem="unmeasured", figures=figures | failed)
@@ -170,6 +197,29 @@ def _of_condition(checked: Checked) -> Finding:
         return Finding(problem="never", figures=figures)
     more = {key: str(getattr(checked.more, key)) for key in ("questions", "conversations")}
     return Finding(problem="close", figures=figures | more)
+
+
+def major_figures(checked: Checked) -> dict[str, str]:
+    """How many of how many questions have a major turn, and which share may."""
+    value = checked.value or 0.0
+    return _of_major(round(value * checked.n), checked.n, checked.condition.threshold)
+
+
+def _of_major(major: int, cases: int, allowed: float) -> dict[str, str]:
+    share = f"{100 * major / cases:.1f}" if cases else "-"
+    return {"major": str(major), "cases": str(cases), "share": share, "allowed": f"{100 * allowed:g}"}
+
+
+def _too_many(summary: Summary, max_major: float) -> list[Finding]:
+    """More questions with a major turn than a target allows."""
+    found = major_cases(summary)
+    if not _exceeds(sum(found.values()), len(found), max_major):
+        return []
+    return [Finding(problem="major", figures=_of_major(sum(found.values()), len(found), max_major))]
+
+
+def _unseen(summary: Summary) -> Finding:
+    return Finding(problem="evidence", figures={"judge": summary.primary})
 
 
 def shown(checked: Checked) -> str:

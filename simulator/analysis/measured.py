@@ -25,7 +25,8 @@ class Measured(NamedTuple):
     """A figure of the run as it is shown, and the 0..1 values behind it, by question.
 
     `n` counts `of` what it was measured; `failed` could not be. `found` is missing where nothing was there.
-    For seconds the values say whether an answer was quick enough, and `goal` which share has to be.
+    For seconds the values say whether an answer was quick enough, and `goal` which share has to be. `least`
+    is what a share will be at least, however the questions go that nobody has asked yet.
     """
 
     value: float | None
@@ -34,6 +35,7 @@ class Measured(NamedTuple):
     failed: int = 0
     goal: float | None = None
     talks: int = 0
+    least: float | None = None
 
     @property
     def cases(self) -> int:
@@ -123,6 +125,19 @@ def _failed(held: _Held, _: Condition) -> Measured:
     return held.of_turns(lambda _, turn: float(turn_failure(turn) is not None))
 
 
+def major_cases(summary: Summary) -> dict[str, bool]:
+    """The questions that were asked, each with whether a turn of it has a major mark."""
+    major = {turn.case for turn in summary.reddest if worst(turn.marks) == "major"}
+    return {each.case: each.case in major for each in summary.cases if each.turns}
+
+
+def _major(held: _Held, _: Condition) -> Measured:
+    found = major_cases(held.summary)
+    share = _shares([(float(hit), case) for case, hit in found.items()], 0.0, 0, len(held.talks))
+    planned = {talk.case.id for talk in held.results.conversations}
+    return share._replace(least=sum(found.values()) / len(planned) if planned else None)
+
+
 def _severity(held: _Held, condition: Condition) -> Measured:
     """A count of turns; the share of turns stands behind it."""
     severity = condition.name.removeprefix("severity_")
@@ -170,6 +185,7 @@ def _handed(results: Results) -> tuple[int, int]:
 _FIGURES: Mapping[str, Callable[[_Held, Condition], Measured]] = {
     "red": _red,
     "failed": _failed,
+    "major": _major,
     "severity_major": _severity,
     "severity_moderate": _severity,
     "severity_minor": _severity,

@@ -22,8 +22,8 @@ Again = Annotated[
 # What belongs to today's grading; everything else stays as the run was held.
 OPTIONS = (
     "judges", "outputs", "judging", "votes", "panel", "guidelines", "contacts", "ng_words", "tokenizer",
-    "target", "confidence", "offline", "judge_model", "embed_model", "judge_temperature", "cache",
-    "budget", "prices", "jpy_per_usd", "calls", "timeout",
+    "target", "max_major", "confidence", "offline", "judge_model", "embed_model", "judge_temperature",
+    "cache", "budget", "prices", "jpy_per_usd", "calls", "timeout",
     "to", "sheet", "worksheet", "new_sheet", "folder", "csv_encoding", "runs", "json_output",
 )  # fmt: skip
 

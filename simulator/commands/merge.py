@@ -20,7 +20,7 @@ Runs = Annotated[
 Force = Annotated[bool, typer.Option("--force", help="Also runs that differ in more than their part.")]
 
 
-@takes(*SHOWING, "target", "confidence", "customer_faults")
+@takes(*SHOWING, "target", "max_major", "confidence", "customer_faults")
 def command(flags: dict[str, Any], parts: Runs, force: Force = False) -> int:
     """Put runs of --shard 1/5, 2/5 ... together: one run, one report, one gate.
 
@@ -38,7 +38,7 @@ def command(flags: dict[str, Any], parts: Runs, force: Force = False) -> int:
     done = merge([read_part(path) for path in find_parts(parts, runs)], runs, force=force)
     _say(done)
     changes: dict[str, Any] = {name: getattr(shown, name) for name in SHOWING}
-    for name in ("target", "confidence", "customer_faults"):
+    for name in ("target", "max_major", "confidence", "customer_faults"):
         if flags[name] is not None:
             changes[name] = getattr(shown, name)
     settings = from_run(read_run(done.path).run.settings, **changes)

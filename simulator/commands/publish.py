@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from simulator.fixes.fix import Improvements
     from simulator.reports.html_pair import Painted
 
-DONE, MISSED, INCOMPLETE = 0, 1, 3
+DONE, MISSED, TO_MEND, INCOMPLETE = 0, 1, 2, 3
 
 
 def publish(path: Path, settings: Settings, stopped: str | None = None, go_on: str = "--resume {run}") -> int:
@@ -213,6 +213,8 @@ def _paint(  # noqa: PLR0917 - all that the summary on a terminal says
 
 
 def _exit_code(gate: Gate) -> int:
+    if any(finding.problem == "evidence" for finding in gate.findings):
+        return TO_MEND
     if gate.incomplete:
         return INCOMPLETE
     return MISSED if gate.passed is False else DONE

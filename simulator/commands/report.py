@@ -16,7 +16,7 @@ Later = Annotated[
 SHOWING = ("to", "sheet", "worksheet", "new_sheet", "folder", "csv_encoding", "check", "json_output", "runs")
 
 
-@takes(*SHOWING, "target", "confidence", "customer_faults", "knowledge")
+@takes(*SHOWING, "target", "max_major", "confidence", "customer_faults", "knowledge")
 def command(flags: dict[str, Any], run: Run = "latest", later: Later = None) -> int:
     """Paint a run again: report.html, the summary, and what else is asked for.
 
@@ -32,7 +32,7 @@ def command(flags: dict[str, Any], run: Run = "latest", later: Later = None) -> 
     check_sinks(shown)
     path = find_run(run, Path(shown.runs))
     changes: dict[str, Any] = {name: getattr(shown, name) for name in SHOWING}
-    for name in ("target", "confidence", "customer_faults", "knowledge"):
+    for name in ("target", "max_major", "confidence", "customer_faults", "knowledge"):
         if flags[name] is not None:
             changes[name] = getattr(shown, name)
     if later is not None:

@@ -15,7 +15,9 @@ from simulator.settings import Settings
 LINKS = "links"
 _OF_A_LINK = ("name", "prompt", "cases", "adapter", "set")
 # At the top of the file these are about the whole chain; a link has its own, or the usual ones.
-_OF_THE_WHOLE = frozenset({"cases", "outputs", "judges", "target", "labels", "positive", "scoring"})
+_OF_THE_WHOLE = frozenset(
+    {"cases", "outputs", "judges", "target", "max_major", "labels", "positive", "scoring"}
+)
 # What the program itself says, or what would be another run.
 _NOT_TOLD = frozenset({
     "protocol", "prompt", "resume", "replay", "dry_run", "ask_bot", "json_output", "shard",

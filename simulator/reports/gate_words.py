@@ -6,8 +6,8 @@ from pathlib import Path
 
 from simulator.analysis.checked import MIN_CASES, Checked
 from simulator.analysis.figures import Summary
-from simulator.analysis.gate import Finding, Gate
-from simulator.conditions import FIGURES
+from simulator.analysis.gate import Finding, Gate, major_figures
+from simulator.conditions import FIGURES, MAJOR
 from simulator.prompts import Texts
 from simulator.reports.numbers import goal, points
 from simulator.reports.words import Words
@@ -61,8 +61,10 @@ def decision_text(checked: Checked, words: Words, confidence: float | None = Non
 
 
 def _is_counted(checked: Checked) -> bool:
-    """Whether a number of turns above 0 may pass: by what was seen, to which no certainty applies."""
+    """Whether a number or share above 0 may pass: by what was seen, to which no certainty applies."""
     condition = checked.condition
+    if condition.name == MAJOR:
+        return checked.decision == "passed" and condition.threshold > 0
     return checked.decision == "passed" and condition.measure == "count" and condition.holds(1)
 
 
@@ -137,6 +139,8 @@ def _of_condition(checked: Checked, words: Words) -> str:
     """Why a condition has not passed."""
     language, condition = words.language, condition_text(checked, words)
     figures = {"condition": condition, "value": value_text(checked, words)}
+    if checked.decision == "missed" and checked.condition.name == MAJOR:
+        return TEXT(language, "note_major", **major_figures(checked))
     if checked.decision == "missed":
         return TEXT(language, "note_missed", **figures)
     if checked.lack == "few":
@@ -180,10 +184,13 @@ def _of_count(checked: Checked, gate: Gate, words: Words) -> Iterator[str]:
     condition = condition_text(checked, words)
     if checked.by_default:
         yield TEXT(words.language, "note_by_default", condition=condition)
-    if checked.decision == "passed" and checked.condition.measure == "count" and checked.high is not None:
+    seen = checked.condition.measure == "count" or checked.condition.name == MAJOR
+    if checked.decision == "passed" and seen and checked.high is not None:
         counts = {"n": f"{checked.n:,}", "cases": f"{checked.cases:,}", "high": _upward(checked.high)}
         if not _is_counted(checked):
-            yield TEXT(words.language, "note_zero", condition=condition, **counts)
+            key = "note_zero_major" if checked.condition.name == MAJOR else "note_zero"
+            yield TEXT(words.language, key, condition=condition, **counts)
         elif gate.confidence is not None:
             counts |= {"value": value_text(checked, words), "sure": f"{100 * gate.confidence:.4g}"}
-            yield TEXT(words.language, "note_count", condition=condition, **counts)
+            key = "note_count_major" if checked.condition.name == MAJOR else "note_count"
+            yield TEXT(words.language, key, condition=condition, **counts)

@@ -12,6 +12,7 @@ from simulator.reports.words import Words
 from simulator.types import Value
 
 SAID_ELSEWHERE = SHORTCOMINGS | {"below"}
+_OF_THE_SCORE = frozenset({"below", "corrected_below"})
 _OF_THE_INTERVAL = frozenset({"unsure", "corrected_below", "corrected_unsure"})
 
 
@@ -33,10 +34,18 @@ def verdict(gate: Gate, score: float | None, words: Words) -> str:
         return words("passed", target=target)
     if score is None or gate.incomplete:
         return words("undecided", target=target)
+    return _not_passed(gate, score, target, words)
+
+
+def _not_passed(gate: Gate, score: float, target: str, words: Words) -> str:
+    too_many = next((finding for finding in gate.findings if finding.problem == "major"), None)
+    if too_many and not any(finding.problem in _OF_THE_SCORE for finding in gate.findings):
+        figures = {key: too_many.figures[key] for key in ("major", "cases")}
+        return words("missed_major", target=target, **figures)
     if gate.unsettled:
         return words("unsettled", target=target)
     score = gate.corrected.score if gate.corrected else score
-    return words("missed", target=target, short=short_of(score, gate.target))
+    return words("missed", target=target, short=short_of(score, gate.target or 0.0))
 
 
 def short_of(score: float, target: float) -> str:
