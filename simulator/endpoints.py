@@ -1,7 +1,7 @@
 """Which model plays which role, and where it lives. Keys stay in `SecretStr` and out of every file."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import get_args
 from urllib.parse import parse_qsl, urlsplit
 
@@ -62,14 +62,41 @@ class Endpoint(BaseModel):
         return _is_of_provider(self.model)
 
 
-def endpoints(settings: Settings, environ: Mapping[str, str] = os.environ) -> dict[Role, Endpoint | None]:
+def endpoints(
+    settings: Settings, environ: Mapping[str, str] = os.environ, *, strict: bool = True
+) -> dict[Role, Endpoint | None]:
     """The endpoint of each role; None where a lexical stand-in plays it.
 
     A role without an address of its own uses the judge's, then OPENAI_BASE_URL / OPENAI_API_KEY, and at
     an address that is not OpenAI's also the judge's model where one is named. With neither a key nor an
-    address anywhere, every role is None.
+    address anywhere, every role is None. Raises InputError for a model that was named and that nothing leads
+    to, unless no model is to take part at all; not where it is not `strict`.
     """
-    return {role: _endpoint(role, settings, environ) for role in get_args(Role)}
+    found: dict[Role, Endpoint | None] = {role: _endpoint(role, settings, environ) for role in get_args(Role)}
+    for role, endpoint in found.items() if strict else ():
+        named = _model(role, settings, environ)
+        if endpoint is None and not settings.offline and named not in ("", LEXICAL):
+            msg = (
+                f"--{role}-model {named}: neither a key nor an endpoint to reach it. Set OPENAI_API_KEY or"
+                f" {PREFIX}{role.upper()}_URL, or ask for stand-ins with --offline."
+            )
+            raise InputError(msg)
+    return found
+
+
+def check_target(
+    settings: Settings, found: Mapping[Role, Endpoint | None], playing: Collection[Role]
+) -> None:
+    """Raises InputError for a target that stand-ins nobody asked for would decide; `playing` take part."""
+    if settings.target is None or settings.offline:
+        return
+    for role in playing:
+        if found[role] is None and _model(role, settings, os.environ) != LEXICAL:
+            msg = (
+                "--target: without a key or an endpoint, stand-ins would decide. Set OPENAI_API_KEY or"
+                " REHEARSAL_JUDGE_URL, or ask for stand-ins with --offline."
+            )
+            raise InputError(msg)
 
 
 def panelists(settings: Settings, environ: Mapping[str, str] = os.environ) -> tuple[Endpoint, ...]:

@@ -14,7 +14,7 @@ from typing import Any
 from simulator import __version__, find
 from simulator.cache import ResponseCache
 from simulator.conversation import ask_plainly
-from simulator.endpoints import LEXICAL, Endpoint
+from simulator.endpoints import LEXICAL, Endpoint, check_target
 from simulator.errors import InputError, UnknownName
 from simulator.grading import Grading
 from simulator.hidden import known_secrets, lacking, used_secrets
@@ -191,6 +191,16 @@ class Stage:
                 what = f"the adapter {self.settings.adapter} tells no log-likelihoods; leave it out"
             msg = f"--choosing likelihood: {what}."
             raise InputError(msg)
+
+    def check_target(self, plan: Sequence[Conversation]) -> None:
+        """Raises InputError for a target that would be reached by accident: see there."""
+        if self.settings.target is None:
+            return
+        from simulator.outcome import check_evidence  # figures and all: only where there is a target
+
+        roles = ("user", "judge", *(("demo",) if self.settings.adapter == "demo" else ()))
+        check_target(self.settings, self.endpoints, [role for role in roles if self._is_played(role)])
+        check_evidence(self.settings, (talk.case for talk in plan))
 
     def check_prompts(self, run: Run) -> None:
         """Raises InputError where rows would be asked with other words than those that were asked before."""

@@ -153,7 +153,8 @@ def test_a_bot_of_ones_own(command: Any, server: OpenAIServer) -> None:
 )
 def test_the_gate_is_the_exit_code(command: Any, target: str, code: int, passed: bool) -> None:
     """0 when the target is reached, 1 when it is missed; percent mean the same."""
-    done = command("--adapter", "bot.py:answer", "--limit", "2", "--json", "--target", target)
+    own = ("--adapter", "bot.py:answer", "--offline")
+    done = command(*own, "--limit", "2", "--json", "--target", target, "--max-major", "1")
 
     assert (done.code, done.json["passed"]) == (code, passed)
 
@@ -271,7 +272,8 @@ def test_a_report_can_be_painted_again(command: Any, tmp_path: Path) -> None:
 def test_a_bot_that_never_answers_is_graded_so(command: Any, tmp_path: Path) -> None:
     """Its failures are its own: lowest grades, all red, and no judge is blamed."""
     (tmp_path / "down.py").write_text("def answer(question):\n    raise OSError('down')\n", encoding="utf-8")
-    done = command("--adapter", "down.py:answer", "--limit", "2", "--json", "--target", "0.6")
+    own = ("--adapter", "down.py:answer", "--offline")
+    done = command(*own, "--limit", "2", "--json", "--target", "0.6")
 
     assert (done.code, done.json["score"], done.json["passed"]) == (1, 0.2, False)
     assert done.json["conversations"]["ended"] == {"rag_failed": 2}

@@ -52,7 +52,7 @@ async def ask_again(path: Path, settings: Settings, *, limit: int = 20) -> Mappi
     ]
     if not unasked:
         return known
-    stage = Stage(settings, endpoints(settings), results.personas, Ledger.of(settings, results))
+    stage = Stage(settings, endpoints(settings, strict=False), results.personas, Ledger.of(settings, results))
     rag: Rag | None = None
     try:
         rag = await stage.rag(results.conversations)

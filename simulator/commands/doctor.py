@@ -70,6 +70,7 @@ async def _examine(settings: Settings) -> int:
     aside = contextlib.redirect_stdout(sys.stderr)  # what a bot's own code prints is none of the report
     with aside:
         stage = Stage(no_cache, endpoints(settings), personas, Ledger({}))
+        stage.check_target(plan)
     stage.connections.attempts = 1  # what is wrong is to show at once
     report = Report(_in_force(settings), as_json=settings.json_output)
     report.say("ok", "questions", f"{counted(len(plan), 'conversation')} planned")

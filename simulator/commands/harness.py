@@ -92,6 +92,17 @@ def _check_bot(settings: Settings, names: Sequence[str]) -> None:
         raise which_bot(", ".join(names))
 
 
+def _check_target(settings: Settings) -> None:
+    """Raises InputError where models are named as judges, and stand-ins would decide about the target."""
+    from simulator import find
+    from simulator.endpoints import check_target, endpoints
+    from simulator.rubrics import Rubric
+
+    named = settings.judges if "judges" in settings.model_fields_set else ()
+    if any(isinstance(find.judge(name), Rubric) for name in named):
+        check_target(settings, endpoints(settings), ["judge"])
+
+
 def _evaluate(settings: Settings, asked: "Asked", resumed: Path | None = None) -> int:
     from simulator.commands.announce import check_folder
     from simulator.commands.progress import progress_on_stderr
@@ -101,6 +112,7 @@ def _evaluate(settings: Settings, asked: "Asked", resumed: Path | None = None) -
     from simulator.reports.words import plain
 
     check_folder(Path(settings.runs))
+    _check_target(settings)
     sys.stderr.write(f"lm_eval evaluates {plain(asked.title)}; bot: {settings.adapter}.\n")
     with tempfile.TemporaryDirectory(prefix="rehearsal-") as folder, _aside():
         written = _written(asked, settings, Path(folder))

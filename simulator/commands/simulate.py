@@ -78,6 +78,7 @@ def start(settings: Settings, run_id: str = "") -> "int | Over":
     with _aside():
         stage = Stage(settings, endpoints(settings), personas, Ledger.of(settings))
         stage.check_adapter(plan)
+        stage.check_target(plan)
         stage.check_scripts(whole)
         frozen = frozen_answers(settings, stage)
     if settings.dry_run:

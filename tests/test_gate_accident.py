@@ -1,0 +1,285 @@
+"""No target is reached by accident: gravely wrong answers, no evidence, nobody to judge."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from simulator.analysis.gate import decide
+from simulator.analysis.summary import summarise
+from simulator.commands.app import main
+from simulator.endpoints import endpoints
+from simulator.errors import InputError
+from simulator.outcome import figures_of, gate_of
+from simulator.reports.notes import notes, verdict
+from simulator.reports.words import Words
+from simulator.settings import Settings, from_run
+from simulator.store import run_ids
+from simulator.types import Language, RedRules
+from tests.paired import a_result, grades_of, stored
+from tests.servers.openai import serve
+
+CONTRADICTING = (
+    ("How much is delivery?", "Delivery costs 900 yen.", "Delivery costs 550 yen anywhere in Japan."),
+    ("Within how many days can I return a shirt?", "You can return a shirt within 60 days.",
+     "Unused items can be returned within 14 days of delivery."),
+    ("When does the shop open?", "The shop opens at 7:00.", "The shop opens at 10:00 and closes at 19:00."),
+    ("送料はいくらですか", "送料は900円です。", "送料は全国一律550円です。"),
+    ("返品は何日以内ですか", "返品は60日以内なら可能です。",
+     "未使用の商品は、お届けから14日以内なら返品できます。"),
+    ("営業は何時からですか", "営業は7時からです。", "営業時間は10時から19時までです。"),
+)  # fmt: skip
+
+
+def log(*, contexts: bool = True) -> str:
+    """Six logged answers, three in each language, that contradict their contexts."""
+    rows = [
+        {"question": question, "answer": answer, **({"contexts": [context]} if contexts else {})}
+        for question, answer, context in CONTRADICTING
+    ]
+    text = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    Path("logs.jsonl").write_text(text, encoding="utf-8")
+    return "logs.jsonl"
+
+
+def graded(grades: list[float], **settings: Any) -> dict[str, Any]:
+    """Verdict, decision and reasons about a run whose questions were graded like this."""
+    results = a_result(grades_of(grades), judges=("turn",), **settings)
+    held = from_run(results.run.settings)
+    gate = gate_of(results, figures_of(results, held), held)
+    return {"passed": gate.passed, "decision": gate.decision, "reasons": gate.reasons, "gate": gate}
+
+
+@pytest.mark.parametrize("judges", [(), ("--judges", "relevance,groundedness")])
+def test_answers_that_contradict_their_passages_miss_the_target(
+    judges: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`turn` is held against the passages; where another judge decides, the grave answers are too many."""
+    assert main(["evaluate", log(), "--target", "80", "--offline", "--json", *judges]) == 1
+    out, err = capsys.readouterr()
+    shown = json.loads(out)
+
+    assert next(iter(shown["judges"])) == ("relevance" if judges else "turn")
+    grave = "6 of 6 questions have a turn with a major mark (100.0 %), more than --max-major allows (20 %)"
+    assert grave in shown["reasons"]
+    assert "6 行中 6 行が重大です" in err.replace("\n  ", "")
+
+
+def test_a_share_at_the_limit_passes() -> None:
+    """One grave answer of five questions is the usual limit; two of nine are more."""
+    assert graded([0.2, 1, 1, 1, 1], target=0.5)["passed"] is True
+    over = graded([0.2] * 2 + [1] * 7, target=0.5)
+
+    assert (over["passed"], over["decision"]) == (False, "missed")
+    assert over["reasons"][0] == (
+        "2 of 9 questions have a turn with a major mark (22.2 %), more than --max-major allows (20 %)"
+    )
+
+
+def test_a_question_counts_once() -> None:
+    """However many turns and customers: one bad question in six is 17 %."""
+    grades: dict[tuple[str, str, int], list[float]] = {
+        (f"case-{case}", persona, 1): [0.2, 0.2, 0.2] if case == 0 else [1.0]
+        for case in range(6)
+        for persona in ("angry", "calm", "beginner")
+    }
+    results = a_result(grades, target=0.5)
+    held = from_run(results.run.settings)
+
+    assert gate_of(results, figures_of(results, held), held).passed is True
+
+
+@pytest.mark.parametrize(
+    ("settings", "passed"),
+    [
+        ({"target": 0.5}, True),
+        ({"target": 0.5, "max_major": 0.1}, False),
+        ({"target": 0.5, "max_major": 0.0}, False),
+        ({"target": "score >= 0.5"}, True),
+        ({"target": "score >= 0.5", "max_major": 0.1}, False),
+        ({"target": "score >= 0.5 and severity_major == 0"}, False),
+        ({"target": "score >= 0.5 and major <= 0.1"}, False),
+        ({"target": 0.5, "confidence": 0.9}, False),
+        ({"target": 0.5, "confidence": 0.9, "max_major": 0.2}, True),
+        ({"target": "score >= 0.5 and severity_major <= 3", "confidence": 0.9}, True),
+    ],
+)
+def test_the_limit_goes_with_every_target(settings: dict[str, Any], passed: bool) -> None:
+    """A number or an expression; with a certainty none may be grave, unless it is said how many."""
+    three_in_twenty = graded([0.2] * 3 + [1.0] * 17, **settings)
+
+    assert three_in_twenty["passed"] is passed
+    assert ("major" in " ".join(three_in_twenty["reasons"])) is not passed
+
+
+def test_with_a_certainty_and_without_it_is_the_same_condition() -> None:
+    """What was seen decides, also where the score has to be certain; it is told with its numbers."""
+    gate = graded([0.2] + [1] * 19, target=0.5, confidence=0.9)["gate"]
+    limit = gate.conditions[-1]
+
+    assert (limit.condition.text, limit.decision, limit.by_default) == ("major == 0", "missed", True)
+    assert "1 of 20 questions have a turn with a major mark (5.0 %)" in gate.reasons[0]
+
+
+@pytest.mark.parametrize(
+    ("language", "phrase", "note"),
+    [
+        ("ja", "目標 50 に未到達（9 問中 2 問に重大なターン）", "9 問中 2 問に、重大なターンがあります"),
+        ("en", "Target 50 missed: 2 of 9 questions have a major turn", "2 of 9 questions have a major turn"),
+    ],
+)
+def test_reports_say_what_missed_the_target(language: Language, phrase: str, note: str) -> None:
+    """Not by how much the score is above it."""
+    results = a_result(grades_of([0.2] * 2 + [1] * 7), target=0.5)
+    held = from_run(results.run.settings)
+    summary = figures_of(results, held)
+    gate = gate_of(results, summary, held)
+    words = Words(language)
+
+    assert verdict(gate, summary.score, words) == phrase
+    assert any(note in each.text and each.alarm for each in notes(summary, gate, words))
+
+
+def test_without_a_target_nothing_is_asked_of_grave_answers() -> None:
+    """They are red, and no verdict."""
+    results = a_result(grades_of([0.2] * 9))
+    summary = summarise(results, rules=RedRules(), judges=("turn",), seed=42)
+
+    assert decide(summary, None, 0.05).reasons == ()
+
+
+def test_recorded_answers_without_evidence_are_not_graded_for_a_target(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Nothing is begun: the deciding judge would see an answer and nothing to hold it against."""
+    arguments = ["evaluate", log(contexts=False), "--adapter", "recorded", "--offline"]
+    assert main([*arguments, "--target", "80"]) == 2
+    assert "has nothing to hold the answers of logs.jsonl against" in capsys.readouterr().err
+    assert run_ids(Path("runs")) == []
+    assert main([*arguments, "--judges", "fluency", "--target", "80"]) != 2
+
+
+def test_a_bot_that_shows_nothing_reaches_no_target(capsys: pytest.CaptureFixture[str]) -> None:
+    """Where only its answers tell that there is no evidence, the run says so in the end."""
+    Path("bot.py").write_text("def answer(question):\n    return 'Yes, it is.'\n", encoding="utf-8")
+    Path("q.csv").write_text("question\nIs it open?\nIs it far?\n", encoding="utf-8")
+    arguments = ["--adapter", "bot.py:answer", "--cases", "q.csv", "--turns", "1", "--persona", "calm"]
+    assert main([*arguments, "--offline", "--json", "--target", "10"]) == 2
+    shown = json.loads(capsys.readouterr().out)
+
+    assert shown["passed"] is False
+    assert "had nothing to hold the answers against" in " ".join(shown["reasons"])
+    assert main([*arguments, "--offline", "--json"]) == 0
+
+
+@pytest.mark.parametrize("command", [(), ("evaluate", "logs.jsonl")])
+def test_a_target_without_anybody_to_judge_is_an_error(
+    command: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One line that names both ways out, before a run begins; stand-ins are to be asked for."""
+    log()
+    arguments = [*command, "--target", "10", "--limit", "1"]
+    assert main(arguments) == 2
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error:")]
+    assert "OPENAI_API_KEY" in line
+    assert "--offline" in line
+    assert run_ids(Path("runs")) == []
+    monkeypatch.setenv("REHEARSAL_OFFLINE", "true")
+    assert main(arguments) in (0, 1)
+    monkeypatch.delenv("REHEARSAL_OFFLINE")
+    Path("rehearsal.toml").write_text("offline = true\n", encoding="utf-8")
+    assert main(arguments) in (0, 1)
+
+
+def test_a_target_that_no_model_decides_needs_none(capsys: pytest.CaptureFixture[str]) -> None:
+    """Recorded answers held against labels: there is nobody whom a stand-in could play."""
+    Path("q.csv").write_text("question,answer,reference\nA?,yes,yes\n", encoding="utf-8")
+    arguments = ["evaluate", "q.csv", "--adapter", "recorded", "--judges", "exact_match", "--target", "50"]
+
+    assert main([*arguments, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["passed"] is True
+
+
+@pytest.mark.parametrize("role", ["user", "judge", "embed", "demo"])
+def test_a_model_that_is_named_has_to_be_there(role: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """By a flag, the environment or settings: no stand-in takes its part unsaid."""
+    settings = Settings.model_validate({f"{role}_model": "gpt-x"})
+    with pytest.raises(InputError, match=f"--{role}-model gpt-x: neither a key nor an endpoint"):
+        endpoints(settings, {})
+    with pytest.raises(InputError, match=f"--{role}-model gpt-x"):
+        endpoints(Settings(), {f"REHEARSAL_{role.upper()}_MODEL": "gpt-x"})
+    assert endpoints(settings.model_copy(update={"offline": True}), {})["judge"] is None
+    assert endpoints(Settings.model_validate({f"{role}_model": "lexical"}), {})["judge"] is None
+    assert endpoints(settings, {"OPENAI_BASE_URL": "http://localhost:1/v1"})["judge"] is not None
+    Path("rehearsal.toml").write_text(f'{role}_model = "gpt-x"\n', encoding="utf-8")
+    assert main(["--limit", "1"]) == 2
+    assert f"--{role}-model gpt-x" in capsys.readouterr().err
+
+
+def test_an_endpoint_without_a_key_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model server of one's own: the target is decided by it."""
+    with serve() as server:
+        monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
+        code = main(
+            ["--limit", "1", "--persona", "calm", "--turns", "1", "--target", "10", "--judge-model", "m"]
+        )
+
+    assert code in (0, 1)
+
+
+def test_doctor_finds_a_target_that_stand_ins_would_decide(capsys: pytest.CaptureFixture[str]) -> None:
+    """As the rehearsal would."""
+    assert main(["doctor", "--target", "80"]) == 2
+    assert "stand-ins would decide" in capsys.readouterr().err
+
+
+def test_more_judges_decide_no_target_by_stand_ins(capsys: pytest.CaptureFixture[str]) -> None:
+    """A run that is graded again for a target needs a model, or stand-ins that were asked for."""
+    stored(a_result(grades_of([1.0] * 3), "1-run", target=0.5))
+    arguments = ["grade", "1-run", "--judges", "fluency", "--target", "50"]
+
+    assert main(arguments) == 2
+    assert "stand-ins would decide" in capsys.readouterr().err
+    assert main([*arguments, "--offline"]) in (0, 1)
+
+
+@pytest.mark.parametrize(("key", "offline"), [("", True), ("sk-x", False)])
+def test_the_nightly_rehearsal_asks_for_stand_ins_where_it_has_no_key(
+    key: str, offline: bool, root: Path, tmp_path: Path
+) -> None:
+    """The button and the night work without secrets, and a notice says what that means."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").write_text('#!/bin/sh\necho "$@"\n', encoding="utf-8")
+    (tmp_path / "bin" / "python").chmod(0o755)
+    text = (root / ".github" / "workflows" / "rehearse.yml").read_text(encoding="utf-8")
+    jobs = yaml.safe_load(text.replace("\non:", '\n"on":'))["jobs"]
+    (script,) = [step["run"] for step in jobs["rehearse"]["steps"] if step.get("name") == "Rehearse"]
+    given = {
+        "SHEET": "K",
+        "PERSONA": "mixed",
+        "TARGET": "80",
+        "OPENAI_API_KEY": key,
+        "REHEARSAL_JUDGE_KEY": "",
+    }
+    path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-e", "-c", script], env={**os.environ, "PATH": path, **given},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+
+    assert ("--offline" in done.stdout.split()) is offline
+    assert ("::notice::No key" in done.stderr) is offline
+
+
+def test_a_report_takes_another_limit(capsys: pytest.CaptureFixture[str]) -> None:
+    """For what it shows, as it takes another target."""
+    stored(a_result(grades_of([0.2] * 2 + [1] * 7), "1-run", target=0.5))
+
+    assert main(["report", "1-run", "--json"]) == 1
+    capsys.readouterr()
+    assert main(["report", "1-run", "--max-major", "0.5", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["passed"] is True
