@@ -312,10 +312,10 @@ def test_a_turns_own_reference_wins() -> None:
 @pytest.mark.parametrize(
     ("language", "answerable", "said"),
     [
-        ("ja", False, "この質問は、答えられないものと登録されている"),
-        ("ja", True, "この質問は、答えられるものと登録されている"),
-        ("en", False, "On record: this question cannot be answered."),
-        ("en", True, "On record: this question can be answered."),
+        ("ja", False, "お客様の最初の質問は、答えられないものと登録されている"),
+        ("ja", True, "お客様の最初の質問は、答えられるものと登録されている"),
+        ("en", False, "On record: the customer's first question cannot be answered."),
+        ("en", True, "On record: the customer's first question can be answered."),
     ],
 )
 def test_what_is_known_about_answerability_is_said(language: Language, answerable: bool, said: str) -> None:
