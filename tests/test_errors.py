@@ -39,7 +39,7 @@ def test_an_unknown_name_is_answered_with_the_known(
 def test_types_say_who_mends_it() -> None:
     """The user's own to mend, and failures outside, are told apart by their base."""
     to_mend = {"UnknownName", "CaseFileError", "PromptError", "RunFileError"}
-    outside = {"RagFailure", "Transient", "ModelFailure", "MalformedReply", "AccessDenied"}
+    outside = {"RagFailure", "Transient", "ModelFailure", "MalformedReply", "AccessDenied", "OutOfPatience"}
     found = {name: kind for name, kind in vars(errors).items() if isinstance(kind, type)}
 
     assert {n for n, kind in found.items() if issubclass(kind, InputError)} == to_mend | {"InputError"}
