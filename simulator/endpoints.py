@@ -73,7 +73,9 @@ def endpoints(
     to, unless no model is to take part at all; not where it is not `strict`.
     """
     found: dict[Role, Endpoint | None] = {role: _endpoint(role, settings, environ) for role in get_args(Role)}
-    for role, endpoint in found.items() if strict else ():
+    if not strict:
+        return found
+    for role, endpoint in found.items():
         named = _model(role, settings, environ)
         if endpoint is None and not settings.offline and named not in ("", LEXICAL):
             msg = (

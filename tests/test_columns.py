@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,8 +44,9 @@ def test_columns_of_a_workbook_are_found_below_its_title() -> None:
     import openpyxl
 
     book = openpyxl.Workbook()
+    sheet: Any = book.active
     for row in (["FAQ 2026"], ["Q", "模範"], ["送料は?", "550円"]):
-        book.active.append(row)  # type: ignore[union-attr]
+        sheet.append(row)
     book.save("q.xlsx")
     (case,) = read_cases("q.xlsx", columns={"question": "Q", "references": "模範"})
 

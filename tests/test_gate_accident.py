@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ def log(*, contexts: bool = True) -> str:
     return "logs.jsonl"
 
 
-def graded(grades: list[float], **settings: Any) -> dict[str, Any]:
+def graded(grades: Sequence[float], **settings: Any) -> dict[str, Any]:
     """Verdict, decision and reasons about a run whose questions were graded like this."""
     results = a_result(grades_of(grades), judges=("turn",), **settings)
     held = from_run(results.run.settings)

@@ -103,7 +103,7 @@ async def test_a_clients_secret_goes_to_no_other_token_endpoint(monkeypatch: pyt
     """The endpoint that gives tokens may not hand its request on."""
     monkeypatch.setenv("SHOP_SECRET", SECRET)
     async with RawServer(ok(b"{}")) as other, RawServer(leading(other.url)) as server:
-        given = {"token_url": server.url, "client_id": "c", "client_secret": "${SHOP_SECRET}"}
+        given: dict[str, Any] = {"token_url": server.url, "client_id": "c", "client_secret": "${SHOP_SECRET}"}
         rag = connect(url=server.url, answer="a", token_auth="body", **given)
         answer = await ask(rag, QUERY, 5)
         await rag.aclose()
