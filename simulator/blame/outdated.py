@@ -15,12 +15,11 @@ SAME_MATTER = 0.4
 
 
 class Outdated(NamedTuple):
-    """The article, the right amount, the one it says; `sure` where this article is known to be the one."""
+    """The article, the right amount, and the one it says."""
 
     article: str
     right: str
     said: str
-    sure: bool
 
 
 def outdated(look: Look) -> Outdated | None:
@@ -38,7 +37,7 @@ def outdated(look: Look) -> Outdated | None:
             continue
         article = article_of(passage.id)
         if article in gold if gold else look.need.place != "not_retrieved":
-            return Outdated(article, right.shown(look.language), said.shown(look.language), bool(gold))
+            return Outdated(article, right.shown(look.language), said.shown(look.language))
     return None
 
 
