@@ -78,11 +78,15 @@ def gate_of(results: Results, summary: Summary, settings: Settings) -> Gate:
 
 
 def sees_nothing(results: Results, primary: str, target: float | str | None) -> bool:
-    """Whether a target rests on a judge who had nothing to hold any answer against."""
-    return _rests_on(primary, target) and not any(
-        has_evidence(talk.case) or any(turn.answer.passages for turn in talk.turns)
-        for talk in results.conversations
-    )
+    """Whether a target rests on a judge who had answers, and nothing to hold any of them against."""
+    if not _rests_on(primary, target):
+        return False
+    answered = False
+    for talk in results.conversations:
+        if has_evidence(talk.case) or any(turn.answer.passages for turn in talk.turns):
+            return False
+        answered = answered or not all(turn.unrecorded for turn in talk.turns)
+    return answered
 
 
 def _rests_on(primary: str, target: float | str | None) -> bool:
@@ -101,7 +105,10 @@ def check_evidence(settings: Settings, cases: Iterable[Case]) -> None:
     primary = primary_judge(map(judge_name, settings.judges))
     if settings.adapter != "recorded" or not _rests_on(primary, settings.target):
         return
-    if not any(has_evidence(each) or each.contexts or _recorded_passages(each) for each in cases):
+    answered = [each for each in cases if each.answer or each.recorded]
+    if answered and not any(
+        has_evidence(each) or each.contexts or _recorded_passages(each) for each in answered
+    ):
         msg = (
             f"--target: the judge {primary} has nothing to hold the answers of {settings.cases} against."
             " Add a column 'reference' or 'contexts'."

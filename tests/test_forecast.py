@@ -133,8 +133,8 @@ def test_the_first_questions_reference_is_counted_on_later_turns() -> None:
     judges = ("turn", "cosine")
     found = {}
     for turns, extra in ((1, 0), (1, 400), (2, 0), (2, 400)):
-        case = a_case(references=(("正解" * (10 + extra),),), answer="はい。")
-        stage = a_stage(SERVER, judges=judges, turns=turns, adapter="recorded")
+        case = a_case(references=(("正解" * (10 + extra),),))
+        stage = a_stage(SERVER, judges=judges, turns=turns)
         found[turns, extra] = by_role(forecast(stage, [a_talk(case)]).at_most)
     once, twice = (found[n, 400]["judge"].tokens_in - found[n, 0]["judge"].tokens_in for n in (1, 2))
 

@@ -105,7 +105,18 @@ def test_a_rehearsal_leaves_nothing_open(umask: None, monkeypatch: pytest.Monkey
     with serve() as server:
         monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
         monkeypatch.setenv("REHEARSAL_JUDGE_KEY", "key")
-        given = ["--cases", "cases.jsonl", "--persona", "angry", "--turns", "1", "--judges", "turn"]
+        given = [
+            "--cases",
+            "cases.jsonl",
+            "--adapter",
+            "demo",
+            "--persona",
+            "angry",
+            "--turns",
+            "1",
+            "--judges",
+            "turn",
+        ]
         assert main(given) == 0
         assert main(["doctor", *given]) == 0
 

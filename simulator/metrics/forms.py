@@ -24,7 +24,9 @@ def folded(text: str) -> str:
 
     Of the hyphens, dashes, apostrophes, quotation marks and wave dashes that look alike, one each is left.
     """
-    plain = unicodedata.normalize("NFKC", straight(text)).casefold().replace("\u301c", "~")
+    # NFKC makes a space and an accent of \u00b4, which people type for an apostrophe.
+    whole = straight(unicodedata.normalize("NFKC", text).replace(" \u0301", "'"))
+    plain = whole.casefold().replace("\u301c", "~")
     return _GROUPING.sub("", plain) if "," in plain else plain
 
 
