@@ -1,11 +1,77 @@
 """Columns and dropdowns are known by what they are called, in either language."""
 
+import json
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
 import pytest
 
-from simulator.reports.layouts import language_of, layouts
+from simulator.analysis.gate import decide
+from simulator.analysis.summary import summarise
+from simulator.reports.layouts import FILE, LANGUAGES, SPOKEN, folded, language_of, layouts
+from simulator.reports.sheet_words import SheetWords
+from simulator.reports.told import Told
+from simulator.reports.worksheet import Worksheet
 from simulator.reports.worksheets import worksheets
-from simulator.types import Language
+from simulator.types import Language, RedRules, Results, Run
 from tests.test_worksheets import told
+
+
+def painted(language: Language, *, rows: bool) -> tuple[Worksheet, ...]:
+    """The worksheets of a run without a word in it."""
+    settings: dict[str, Any] = {"protocol": "single_turn"} if rows else {}
+    run = Run(id="", created=datetime(2020, 1, 1, tzinfo=UTC), settings=settings)
+    results = Results(run=run, planned=0)
+    summary = summarise(results, rules=RedRules(), judges=("turn",), seed=0)
+    return worksheets(Told(results, summary, decide(summary, None, 0.0), language))
+
+
+def titles() -> Iterator[tuple[str, dict[str, Any]]]:
+    """What the worksheets of all languages and kinds of runs are called, and all in them."""
+    sheets = [
+        (language, sheet)
+        for language in LANGUAGES
+        for rows in (False, True)
+        for sheet in painted(language, rows=rows)
+    ]
+    for name in dict.fromkeys(sheet.name for _, sheet in sheets):
+        mine = [(language, sheet) for language, sheet in sheets if sheet.name == name]
+        columns = {folded(c.title): c.key for _, sheet in reversed(mine) for c in reversed(sheet.columns)}
+        if name == "conversations":
+            for language in LANGUAGES:
+                for rows in (False, True):
+                    words = SheetWords(language, rows=rows)
+                    columns |= {folded(words("column", key, n="")): key for key in SPOKEN}
+        choices: dict[str, dict[str, str]] = {}
+        for _, sheet in mine:
+            for column in sheet.columns:
+                for choice in column.choices:
+                    offered = choices.setdefault(column.key, {})
+                    offered |= {folded(choice.title): choice.id, folded(choice.id): choice.id}
+        yield (
+            name,
+            {
+                "titles": {
+                    each: list(dict.fromkeys(s.title for lang, s in mine if lang == each))
+                    for each in LANGUAGES
+                },
+                "columns": columns,
+                "team": sorted({c.key for _, sheet in mine for c in sheet.columns if c.owner == "team"}),
+                "days": sorted({c.key for _, sheet in mine for c in sheet.columns if c.kind == "date"}),
+                "choices": choices,
+            },
+        )
+
+
+def test_the_stored_titles_are_those_that_reports_paint() -> None:
+    """A new column or another title is found here: UPDATE_GOLDEN=1 writes the file anew."""
+    now = dict(titles())
+    if os.environ.get("UPDATE_GOLDEN"):
+        FILE.write_text(json.dumps(now, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+    assert json.loads(FILE.read_text(encoding="utf-8")) == now
 
 
 @pytest.mark.parametrize("language", ["ja", "en"])

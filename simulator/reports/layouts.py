@@ -1,34 +1,39 @@
-"""What columns and dropdowns are called in either language: how they are known where no key is left."""
+"""What columns and dropdowns are called in either language: how they are known where no key is left.
 
+`layouts.json` beside this file holds the titles of all worksheets; a test compares it with what is painted.
+"""
+
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import lru_cache
+from pathlib import Path
 from typing import get_args
 from unicodedata import normalize
 
-from simulator.analysis.gate import decide
-from simulator.analysis.summary import summarise
-from simulator.reports.sheet_words import SheetWords
-from simulator.reports.told import Told
 from simulator.reports.worksheet import Worksheet
-from simulator.reports.worksheets import worksheets
-from simulator.types import Language, RedRules, Results, Run
+from simulator.types import Language
 
+FILE = Path(__file__).with_name("layouts.json")
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 # Columns of which there are as many as a conversation has turns.
-_SPOKEN = ("user", "assistant", "check")
+SPOKEN = ("user", "assistant", "check")
 
 
 @dataclass
 class Layout:
-    """One worksheet: tab titles; columns by title; those of the team and of dates; choices by title."""
+    """One worksheet: tabs by language, columns by title, those of the team and of dates, choices by title."""
 
-    tabs: set[str] = field(default_factory=set)
+    titles: dict[Language, list[str]] = field(default_factory=dict)
     columns: dict[str, str] = field(default_factory=dict)
     team: set[str] = field(default_factory=set)
     days: set[str] = field(default_factory=set)
     choices: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    @property
+    def tabs(self) -> set[str]:
+        """The tab's titles in all languages, folded."""
+        return {folded(title) for titles in self.titles.values() for title in titles}
 
     def column(self, title: str) -> str | None:
         """The key of the column of that title, in either language."""
@@ -37,7 +42,7 @@ class Layout:
             return found
         number = key[len(key.rstrip("0123456789")) :]
         spoken = self.columns.get(key.removesuffix(number)) if number else None
-        return f"{spoken}{int(number)}" if spoken in _SPOKEN else None
+        return f"{spoken}{int(number)}" if spoken in SPOKEN else None
 
     def choice(self, column: str, text: str) -> str:
         """The id of what was picked from a dropdown; what nobody offered stays as it is."""
@@ -51,42 +56,22 @@ def folded(title: str) -> str:
 
 @lru_cache(maxsize=1)
 def layouts() -> Mapping[str, Layout]:
-    """The layout of every worksheet, in the order of their tabs, from those of a run without a word in it."""
-    known: dict[str, Layout] = {}
-    for language in LANGUAGES:
-        for rows in (False, True):
-            for sheet in _empty(language, rows):
-                _add(known.setdefault(sheet.name, Layout()), sheet)
-            words = SheetWords(language, rows=rows)
-            spoken = {folded(words("column", key, n="")): key for key in _SPOKEN}
-            known["conversations"].columns |= spoken
-    return known
+    """The layout of every worksheet, in the order of their tabs."""
+    stored = json.loads(FILE.read_text(encoding="utf-8"))
+    return {
+        name: Layout(**layout | {"team": set(layout["team"]), "days": set(layout["days"])})
+        for name, layout in stored.items()
+    }
 
 
 def language_of(sheets: Iterable[Worksheet]) -> Language:
-    """The language that worksheets are titled in."""
-    titles = {(sheet.name, sheet.title) for sheet in sheets}
-    known = ((each, sheet) for each in LANGUAGES for rows in (False, True) for sheet in _empty(each, rows))
-    return next((each for each, sheet in known if (sheet.name, sheet.title) in titles), "ja")
-
-
-def _add(layout: Layout, sheet: Worksheet) -> None:
-    layout.tabs.add(folded(sheet.title))
-    for column in sheet.columns:
-        layout.columns.setdefault(folded(column.title), column.key)
-        if column.owner == "team":
-            layout.team.add(column.key)
-        if column.kind == "date":
-            layout.days.add(column.key)
-        for choice in column.choices:
-            offered = layout.choices.setdefault(column.key, {})
-            offered |= {folded(choice.title): choice.id, folded(choice.id): choice.id}
-
-
-@lru_cache(maxsize=4)
-def _empty(language: Language, rows: bool) -> tuple[Worksheet, ...]:
-    settings = {"protocol": "single_turn"} if rows else {}
-    run = Run(id="", created=datetime(2020, 1, 1, tzinfo=UTC), settings=settings)
-    results = Results(run=run, planned=0)
-    summary = summarise(results, rules=RedRules(), judges=("turn",), seed=0)
-    return worksheets(Told(results, summary, decide(summary, None, 0.0), language))
+    """The language that worksheets are titled in; Japanese where none of them is known."""
+    shown = {(sheet.name, sheet.title) for sheet in sheets}
+    known = (
+        (language, name, title)
+        for name, layout in layouts().items()
+        for language, titles in layout.titles.items()
+        for title in titles
+    )
+    found = {language for language, name, title in known if (name, title) in shown}
+    return next((language for language in LANGUAGES if language in found), "ja")
