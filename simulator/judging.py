@@ -13,12 +13,12 @@ from simulator.encodable import checked, encodable
 from simulator.errors import AccessDenied, InputError, MalformedReply, ModelFailure, RunFileError
 from simulator.kinds import FIFTHS, SHARE
 from simulator.llm import Messages, Model
+from simulator.prompts import stable_int
 from simulator.repairs import Parts, ask_parts
 from simulator.rubrics import LONGEST_MATERIAL, Form, Frame, Rubric, within
 from simulator.spending import JUDGE, BudgetSpent
 from simulator.threads import Worker, is_async, on_a_thread
 from simulator.types import Exhibit, Score, State
-from simulator.users import stable_int
 from simulator.verdicts import score_of
 from simulator.votes import settled
 

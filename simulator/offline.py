@@ -18,8 +18,8 @@ from simulator.counting.verdicts import Verdict
 from simulator.counting.wording import wording
 from simulator.guard import Guard
 from simulator.kinds import share_of
+from simulator.prompts import stable_int
 from simulator.types import Case, Exhibit, Language, Persona, Score, Turn, Utterance
-from simulator.users import stable_int
 
 __all__ = ["STAND_INS", "LexicalJudge", "PhraseUser", "hash_embed"]
 

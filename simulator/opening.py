@@ -16,10 +16,17 @@ from simulator.errors import AccessDenied, MalformedReply, ModelFailure, PromptE
 from simulator.guard import LONGEST, Guard
 from simulator.lexical import normalise, quantities, stem, tokens, unmatched
 from simulator.llm import Messages, Model
-from simulator.prompts import LANGUAGES, check_languages, fingerprint, quote, read_toml, render
+from simulator.prompts import (
+    LANGUAGES,
+    check_languages,
+    fingerprint,
+    quote,
+    read_toml,
+    render,
+    stable_int,
+)
 from simulator.types import Case, Language, Persona, Turn, Utterance
 from simulator.typography import straight_pattern
-from simulator.users import stable_int
 from simulator.verbatim import codes
 
 # What can be wrong with an opening beside the guard's rules; `opening_failed`: the model gave none at all.

@@ -114,3 +114,9 @@ def fingerprint(*parts: str) -> str:
         digest.update(part.encode("utf-8", "surrogatepass"))
         digest.update(b"\0")
     return digest.hexdigest()[:12]
+
+
+def stable_int(*parts: Any) -> int:
+    """A number below 2**31 from these parts: the same in every process."""
+    text = "\0".join(map(str, parts))
+    return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:4]) >> 1

@@ -24,7 +24,7 @@ from simulator.masking import MaskedRag, MaskedUser, masked_talks, redactor_of
 from simulator.models import Models
 from simulator.opening import OpeningPrompts, VoicedOpening
 from simulator.prompting.applied import applied
-from simulator.prompts import LANGUAGES, fingerprint
+from simulator.prompts import LANGUAGES, fingerprint, stable_int
 from simulator.redaction import Redactor
 from simulator.rubrics import Rubric
 from simulator.scripts import MixedUser, lines_of_file, replayed, said_in_run, script_of, unused
@@ -33,7 +33,7 @@ from simulator.spending import Ledger
 from simulator.store import find_run, read_run
 from simulator.types import Chat, Conversation, Persona, Rag, Role, Run, User, Utterance
 from simulator.typing_variation import VaryingUser
-from simulator.users import PersonaUser, UserPrompts, stable_int
+from simulator.users import PersonaUser, UserPrompts
 
 PACKAGES = ("openai", "langchain-core", "faiss-cpu", "pydantic")
 # Seconds a bot is given to close its connections.

@@ -1,6 +1,5 @@
 """A model that plays the customer. The offline player is in offline.py, those with a script in scripts.py."""
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,15 @@ from simulator.encodable import encodable
 from simulator.errors import MalformedReply, ModelFailure, PromptError
 from simulator.guard import RULES, Guard
 from simulator.llm import Messages, Model
-from simulator.prompts import LANGUAGES, check_languages, fingerprint, quote, read_toml, render
+from simulator.prompts import (
+    LANGUAGES,
+    check_languages,
+    fingerprint,
+    quote,
+    read_toml,
+    render,
+    stable_int,
+)
 from simulator.replies import NextLine
 from simulator.types import Case, Language, Persona, Turn, Utterance
 
@@ -180,12 +187,6 @@ def read_line(text: str, reply_form: type[NextLine]) -> NextLine:
     if line.message.strip(" \t\n*_#`\"'「」。.!！") == "DONE":
         return NextLine(message="", next="satisfied", reason="DONE")
     return NextLine.model_validate(encodable(line.model_dump()))
-
-
-def stable_int(*parts: Any) -> int:
-    """A number below 2**31 from these parts: the same in every process."""
-    text = "\0".join(map(str, parts))
-    return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:4]) >> 1
 
 
 def _own_lines(case: Case) -> list[str]:

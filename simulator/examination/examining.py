@@ -10,9 +10,9 @@ from simulator.examination import stand_in
 from simulator.examination.crossing import Crossing, Examined, FollowUp, Target, Verdict
 from simulator.examination.forms import Comparison, Prompts, Questions, follow_ups, verdict_of
 from simulator.llm import Model
+from simulator.prompts import stable_int
 from simulator.stage import Stage
 from simulator.types import Message, Query, Rag
-from simulator.users import stable_int
 
 # What plays both parts where there is no model.
 STAND_IN = "stand-in"

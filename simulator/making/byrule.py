@@ -13,8 +13,8 @@ from simulator.making.kinds import OUT_OF_SCOPE, Kind, Made, Rejected, Wording, 
 from simulator.making.plan import Plan, company, fitting, outside
 from simulator.making.statements import Asked, asked_of, in_context
 from simulator.making.wording import worded
+from simulator.prompts import stable_int
 from simulator.types import Case, Language
-from simulator.users import stable_int
 
 # A language that fewer than this share of the articles are in is no language of the desk.
 SPOKEN = 0.1

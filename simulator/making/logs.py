@@ -19,9 +19,9 @@ from simulator.making.asking import Prompts
 from simulator.making.forms import Distilled, Speaker, Speakers
 from simulator.making.kinds import MADE, Made
 from simulator.making.writing import each_of
+from simulator.prompts import stable_int
 from simulator.redaction import Redactor, redacted_case
 from simulator.types import Case, Facts, Language, Message
-from simulator.users import stable_int
 
 FROM_LOGS = "from-logs"
 _GREETING = re.compile(

@@ -14,9 +14,8 @@ from simulator.counting.quantities import quantities
 from simulator.making.articles import Article
 from simulator.making.index import Index
 from simulator.making.kinds import PAIRED, Kind, Wording, quotas
-from simulator.prompts import read_toml
+from simulator.prompts import read_toml, stable_int
 from simulator.types import Language
-from simulator.users import stable_int
 
 OUTSIDE = Path(__file__).with_name("outside.toml")
 _LONGEST_NAME = 36

@@ -17,8 +17,8 @@ from simulator.making.index import Index
 from simulator.making.kinds import OUT_OF_SCOPE, Made, Rejected
 from simulator.making.plan import Task
 from simulator.making.wording import mistyped
+from simulator.prompts import stable_int
 from simulator.types import Case, Facts, Message
-from simulator.users import stable_int
 
 Item = TypeVar("Item")
 # What an out-of-scope question is checked against: its own article and the nearest of all others.

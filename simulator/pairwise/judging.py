@@ -11,9 +11,8 @@ from simulator.pairwise.outcome import Ballot, Outcome, Read, Side, Verdict, out
 from simulator.pairwise.pairs import Pair
 from simulator.pairwise.prompt import PairPrompt, Preference
 from simulator.pairwise.words import WORDS
-from simulator.prompts import fingerprint
+from simulator.prompts import fingerprint, stable_int
 from simulator.types import Exhibit
-from simulator.users import stable_int
 
 PairJudging = Callable[[Pair], Awaitable[Outcome]]
 ORDERS: tuple[Side, Side] = ("a", "b")

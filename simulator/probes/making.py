@@ -14,9 +14,8 @@ from simulator.probes.opposites import opposite_flips
 from simulator.probes.plain import plainly
 from simulator.probes.probe import EXPECTED, Kind, Probe, without_language
 from simulator.probes.sources import Source, further_sentences, page_sources, sources
-from simulator.prompts import read_toml
+from simulator.prompts import read_toml, stable_int
 from simulator.types import Case, Exhibit, Language, Passage
-from simulator.users import stable_int
 
 FILE = Path(__file__).with_name("manner.toml")
 # Facts of one answer that are flipped, and sentences of one page: a few of each, from everywhere.

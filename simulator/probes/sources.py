@@ -12,8 +12,8 @@ from simulator.counting.units import content_units, share
 from simulator.files.text import language_of
 from simulator.knowledge import read_knowledge
 from simulator.probes.probe import without_language
+from simulator.prompts import stable_int
 from simulator.types import Answer, Case, Exhibit, Language, Passage, Turn, Value
-from simulator.users import stable_int
 
 # Passages shown beside each other, the gold ones among them: as many as a retriever gives.
 SHOWN = 4
