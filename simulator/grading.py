@@ -163,13 +163,13 @@ def lines_of_list(name: str | None, option: str) -> tuple[str, ...]:
 
 
 async def _embed_lexically(texts: list[str]) -> list[list[float]]:
-    from simulator.offline import hash_embed
+    from simulator.counting.embedding import hash_embed
 
     return await counting(hash_embed, texts)  # type: ignore[no-any-return]
 
 
 def _stand_in(name: str) -> Callable[..., Any] | None:
-    from simulator.offline import STAND_INS, LexicalJudge  # not where a model judges
+    from simulator.counting.stand_ins import STAND_INS, LexicalJudge  # not where a model judges
 
     return LexicalJudge(name).graded if name in STAND_INS else None
 

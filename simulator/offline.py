@@ -1,42 +1,19 @@
-"""What plays each role where there is no key and no endpoint: deterministic, quick, and no language model.
+"""Who plays the customer without key or endpoint: a persona's phrases, picked by what the desk said.
 
-A customer who picks from the persona's phrases, judges that count (simulator/counting), and embeddings of
-hashed character n-grams. They are good enough to try everything; they understand nothing.
+Deterministic, quick and no language model: good enough to try everything; it understands nothing.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from string import Template
 
-from simulator.counting import claimwise, feelings, likeness, retrieved, turn, verdicts
 from simulator.counting.dialogue_acts import is_handover, is_refusal, parts
-from simulator.counting.embedding import hash_embed
 from simulator.counting.evidence import best_agreement, coverage
-from simulator.counting.grades import rubric_of
-from simulator.counting.reading import CHANCE, Reading, expected, known_answers
-from simulator.counting.verdicts import Verdict
+from simulator.counting.reading import CHANCE, expected, known_answers
 from simulator.counting.wording import wording
 from simulator.guard import Guard
-from simulator.kinds import share_of
 from simulator.prompts import stable_int
-from simulator.types import Case, Exhibit, Language, Persona, Score, Turn, Utterance
-
-__all__ = ["STAND_INS", "LexicalJudge", "PhraseUser", "hash_embed"]
-
-# The judges of the shelf that have a stand-in.
-STAND_INS: dict[str, Callable[[Reading], Verdict]] = {
-    "turn": turn.turn,
-    "relevance": verdicts.relevance,
-    "groundedness": verdicts.groundedness,
-    "claims": claimwise.claims,
-    "similarity": verdicts.similarity,
-    "fluency": verdicts.fluency,
-    "tone": feelings.tone,
-    "context_precision": retrieved.context_precision,
-    "context_recall": retrieved.context_recall,
-    "llm_similarity": likeness.llm_similarity,
-    "llm_correctness": likeness.llm_correctness,
-}
+from simulator.types import Case, Language, Persona, Turn, Utterance
 
 # The share of the reference that has to be said (0..1) to be of use, and to content a customer.
 OF_USE, CONTENTING = 0.2, 0.55
@@ -65,38 +42,6 @@ class Situation(StrEnum):
     def is_unhelpful(self) -> bool:
         """Whether it costs patience."""
         return self in {Situation.FAILED, Situation.REFUSED, Situation.USELESS}
-
-
-class LexicalJudge:
-    """Plays one judge of the shelf by counting: the same grade everywhere, and a reason that says why."""
-
-    def __init__(self, name: str) -> None:
-        """`name` is one of STAND_INS."""
-        self.name, self.rubric = name, rubric_of(name)
-        self._verdict = STAND_INS[name]
-
-    async def __call__(self, exhibit: Exhibit) -> Score:
-        """As `graded`."""
-        return self.graded(exhibit)
-
-    def graded(self, exhibit: Exhibit) -> Score:
-        """The grade of one turn, on the judge's scale; skipped where what it compares with is missing."""
-        reading = Reading(exhibit)
-        verdict = self._verdict(reading)
-        graded = verdict.raw is not None
-        return Score(
-            judge=self.name,
-            conversation=exhibit.conversation,
-            turn=exhibit.turn.index,
-            state="scored" if graded else "skipped",
-            value=None if verdict.raw is None else share_of(verdict.raw, verdict.scale),
-            raw=verdict.raw,
-            scale=verdict.scale,
-            severity=verdict.severity,
-            reason=reading.say("mark") + verdict.reason if graded else verdict.reason,
-            detail=verdict.detail,
-            rubric=self.rubric,
-        )
 
 
 class PhraseUser:

@@ -6,7 +6,7 @@ import pytest
 
 from judges.cosine import cosine
 from judges.cosine_similarity import cosine_similarity
-from simulator.offline import hash_embed
+from simulator.counting.embedding import hash_embed
 from simulator.types import Answer, Case, Exhibit, Turn
 
 

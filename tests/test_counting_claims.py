@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from simulator.offline import LexicalJudge
+from simulator.counting.stand_ins import LexicalJudge
 from simulator.types import Answer, Case, Exhibit, Language, Passage, Score, Turn
 
 FEES = "ミズナラ光を24か月以内に解約すると、解約金がかかります。ホーム1ギガの解約金は4,800円です。"

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulator.counting.grades import DECISIVE, FILE, FOLDER, Grades, capped, grade_of, rubric_of
+from simulator.counting.stand_ins import STAND_INS
 from simulator.errors import PromptError
-from simulator.offline import STAND_INS
 from simulator.prompts import read_toml
 
 LIMITS = sorted(read_toml(FILE)["limits"])

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from simulator.counting.stand_ins import LexicalJudge
 from simulator.encodable import encodable
 from simulator.judging import ModelJudging
 from simulator.llm import Model
-from simulator.offline import LexicalJudge
 from simulator.rubrics import LONGEST_EARLIER, LONGEST_MATERIAL
 from simulator.types import Answer, Exhibit, Language, Message, Passage, Turn
 from tests.playing import RUBRICS, SAYS, a_case, an_exhibit, at, grader

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulator.counting.grades import rubric_of
+from simulator.counting.stand_ins import STAND_INS, LexicalJudge
 from simulator.kinds import share_of
-from simulator.offline import STAND_INS, LexicalJudge
 from simulator.types import Answer, Case, Exhibit, Passage, Score, Turn
 
 QUESTION = "ホーム1ギガを1年で解約すると解約金はいくらですか"
