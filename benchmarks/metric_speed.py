@@ -77,9 +77,9 @@ def ours(metric: str, cutting: str) -> tuple[str, Measure]:
 
 def as_judge(metric: str, cutting: str, rows: Rows) -> float:
     """The same by the judge: from texts to Case, Turn and Exhibit, and to a Score with its reason."""
-    from simulator import find
+    from simulator.rubrics import load_judge
 
-    judge: Any = find.judge(metric)
+    judge: Any = load_judge(metric)
     given = _given(judge, cutting)
 
     def work() -> None:
@@ -95,9 +95,9 @@ def as_a_run_does(metric: str, cutting: str, rows: Rows) -> float:
 
     from simulator import find
     from simulator.judging import FunctionJudging, Panel
-    from simulator.rubrics import Frame
+    from simulator.rubrics import Frame, load_judge
 
-    judge: Any = find.judge(metric)
+    judge: Any = load_judge(metric)
     frame = Frame(find.JUDGES / "_frame.toml", find.JUDGES / "_guidelines.toml")
     panel = Panel([FunctionJudging(metric, judge, _given(judge, cutting), frame, "")])
 

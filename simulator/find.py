@@ -20,7 +20,6 @@ from pydantic import TypeAdapter, ValidationError
 from simulator.datasets.names import our_name
 from simulator.errors import InputError, PromptError, RehearsalError, UnknownName
 from simulator.prompts import LANGUAGES, read_toml
-from simulator.rubrics import Form, Rubric
 from simulator.types import SCRIPTED, Persona, Rag
 from simulator.user_code import files_beside, module_of_file, package_at, search_first
 
@@ -102,19 +101,19 @@ def judge_names() -> list[str]:
     return sorted([*_toml_names(JUDGES), *_function_modules(JUDGES)])
 
 
-def judge(name: str) -> Rubric | Callable[..., Any]:
-    """A rubric, or the one function of that name; `mine.py:strict` and `./mine.toml` are the user's."""
+def judge_source(name: str) -> Path | Callable[..., Any]:
+    """A rubric's file, or the function of that name; `mine.py:strict` and `./mine.toml` are the user's."""
     if ":" in name:
         return _callable(user_object(name), name)
     name = our_name(name)
     if name in _function_modules(JUDGES):
         return _callable(getattr(importlib.import_module(f"judges.{name}"), name), name)
-    return Rubric(_shelf_path("judge", name, JUDGES, judge_names()))
+    return _shelf_path("judge", name, JUDGES, judge_names())
 
 
-def form(name: str) -> Form:
-    """What a function judge asks a model to fill in: judges/_NAME.toml, or the user's own file."""
-    return Form(Path(name) if _is_path(name) else JUDGES / f"_{name}.toml")
+def form_path(name: str) -> Path:
+    """The file that says what a function judge asks a model to fill in: judges/_NAME.toml, or the user's."""
+    return Path(name) if _is_path(name) else JUDGES / f"_{name}.toml"
 
 
 def judge_name(given: str) -> str:

@@ -17,7 +17,7 @@ from simulator.metrics import tokenizer
 from simulator.models import Models
 from simulator.outputs.judging import OutputJudges
 from simulator.prompts import fingerprint
-from simulator.rubrics import Form, Frame, Rubric
+from simulator.rubrics import Form, Frame, Rubric, load_form, load_judge
 from simulator.settings import Settings
 from simulator.types import PASSED, Embed, Exhibit
 
@@ -79,7 +79,7 @@ class Grading:
     def forms(self) -> list[Form]:
         """What the shelf's function judges have a model fill in."""
         return [
-            find.form(name) for name, judge in self.asked if name in find.form_names() and callable(judge)
+            load_form(name) for name, judge in self.asked if name in find.form_names() and callable(judge)
         ]
 
     def judgings(self, judges: Mapping[str, Judge]) -> list[Judging]:
@@ -108,7 +108,7 @@ class Grading:
         ]
 
     def _by_function(self, judges: Mapping[str, Judge], model: Model | None) -> list[Judging]:
-        fill = Filling(functools.cache(find.form), self.frame, model, self.settings.seed) if model else None
+        fill = Filling(functools.cache(load_form), self.frame, model, self.settings.seed) if model else None
         given = {
             "embed": self._embed(),
             "fill": fill,
@@ -179,7 +179,7 @@ def _rubrics(judges: Iterable[Judge]) -> list[Rubric]:
 
 
 def _judges(names: Sequence[str]) -> dict[str, Judge]:
-    judges = {find.judge_name(name): find.judge(name) for name in names}
+    judges = {find.judge_name(name): load_judge(name) for name in names}
     if len(judges) < len(names):
         filed = [find.judge_name(name) for name in names]
         twice = next(name for name in filed if filed.count(name) > 1)

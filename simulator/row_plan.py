@@ -21,7 +21,7 @@ from simulator.outputs.checking import ReferenceCheck
 from simulator.outputs.metric_file import read_outputs
 from simulator.plan import already_read
 from simulator.prompting.applied import Applied, applied
-from simulator.rubrics import Rubric
+from simulator.rubrics import Rubric, load_judge
 from simulator.settings import Settings
 from simulator.types import Case, Persona
 
@@ -122,7 +122,7 @@ def _is_to_be_chosen(settings: Settings) -> bool:
 
 def _needs(name: str) -> frozenset[Need]:
     """What of a row a judge compares the answer with; nothing for one that looks at the answer alone."""
-    filed, judge = find.judge_name(name), find.judge(name)
+    filed, judge = find.judge_name(name), load_judge(name)
     if filed in _COMPARES:
         return _COMPARES[filed]
     wanted = judge.needs if isinstance(judge, Rubric) else inspect.signature(judge).parameters

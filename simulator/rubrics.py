@@ -1,14 +1,14 @@
 """judges/*.toml: what a model-played judge asks for, in both languages, and the frame around it."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from simulator import kinds, replies
+from simulator import find, kinds, replies
 from simulator.errors import PromptError
 from simulator.prompts import LANGUAGES, check_languages, fingerprint, quote, read_toml, render
 from simulator.types import Exhibit, Language, Passage
@@ -139,6 +139,17 @@ class Rubric(Form):
         if self.grades not in GRADED:
             msg = f"{path}: grades = '{self.grades}' is unknown; there are {', '.join(GRADED)}."
             raise PromptError(msg)
+
+
+def load_judge(name: str) -> Rubric | Callable[..., Any]:
+    """A judge by its name on the shelf, `./mine.toml` or `mine.py:strict`: a rubric, or a function."""
+    source = find.judge_source(name)
+    return Rubric(source) if isinstance(source, Path) else source
+
+
+def load_form(name: str) -> Form:
+    """What a function judge asks a model to fill in, by the judge's name."""
+    return Form(find.form_path(name))
 
 
 def _fields(path: Path, tables: Mapping[str, Any]) -> dict[str, str]:

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judges.choice import TEXTS, choice
-from simulator import find
 from simulator.multiple_choice import LETTERS, letters, place_of, right_letter, stated
+from simulator.rubrics import load_judge
 from simulator.types import Answer, Case, Exhibit, Language, Score, Turn
 
 DATA = Path(__file__).parent / "data"
@@ -204,6 +204,6 @@ def test_it_is_on_the_shelf_and_says_what_it_says_in_both_languages() -> None:
     """Found by its name, with the same texts in Japanese and English."""
     tables = TEXTS._tables
 
-    assert find.judge("choice") is choice
+    assert load_judge("choice") is choice
     assert set(tables["ja"]) == set(tables["en"])
     assert isinstance(choice(an_exhibit()), Score)

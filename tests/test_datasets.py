@@ -15,6 +15,7 @@ from simulator.errors import CaseFileError
 from simulator.files import streams
 from simulator.files.streams import lines_of
 from simulator.notation import Sample
+from simulator.rubrics import load_judge
 from simulator.types import Case
 from tests.case_files import saved
 
@@ -58,7 +59,7 @@ def test_the_articles_names_mean_judges_of_the_shelf() -> None:
     for given, ours in {**ARTICLE_NAMES, **CONTEST_NAMES}.items():
         assert ours in find.judge_names(), given
     assert find.judge_name("rougeL") == "rouge_l"
-    assert find.judge("em") is find.judge("exact_match")
+    assert load_judge("em") is load_judge("exact_match")
     assert our_name("turn") == "turn"
     assert our_name("cosine_similarity") == "cosine_similarity"
 

@@ -8,7 +8,7 @@ import pytest
 
 from simulator import find
 from simulator.errors import InputError, PromptError, RagFailure, UnknownName
-from simulator.rubrics import Rubric
+from simulator.rubrics import Rubric, load_judge
 from simulator.types import Query
 
 BOT = '''
@@ -62,7 +62,7 @@ def test_everything_on_the_shelves_can_be_had() -> None:
     """Every persona, judge and adapter is found by its name and says in a line what it is."""
     assert [find.persona(name).id for name in find.persona_names()] == find.persona_names()
     for name in find.judge_names():
-        found = find.judge(name)
+        found = load_judge(name)
         assert found.name == name if isinstance(found, Rubric) else found.__name__ == name
     for name in find.adapter_names():
         assert callable(find.connector(name))
@@ -81,17 +81,17 @@ def test_everything_on_the_shelves_can_be_had() -> None:
             "angri",
             "unknown persona 'angri'. Did you mean angry? There are: angry, beginner, calm",
         ),
-        (find.judge, "relevanze", "unknown judge 'relevanze'. Did you mean relevance, answer_relevancy?"),
+        (load_judge, "relevanze", "unknown judge 'relevanze'. Did you mean relevance, answer_relevancy?"),
         (find.connector, "htpp", "unknown adapter 'htpp'. Did you mean http?"),
         (find.connector, "mybot", "Your own bot: --adapter bot.py:answer."),
         (find.persona, "_user", "unknown persona '_user'."),
         (find.persona, "../personas/angry", "cannot be read"),
         (find.persona, "none.toml", "none.toml: cannot be read (No such file or directory)."),
-        (find.judge, "none.py:x", "none.py: there is no such file here."),
-        (find.judge, "no.such.module:x", "no.such.module:x: cannot be imported: ModuleNotFoundError"),
-        (find.judge, "bot.py:answr", "unknown name in bot.py 'answr'. Did you mean answer?"),
-        (find.judge, "bot.py:", "unknown name in bot.py ''."),
-        (find.judge, "bot.py:number", "bot.py:number is int, not something that can be called."),
+        (load_judge, "none.py:x", "none.py: there is no such file here."),
+        (load_judge, "no.such.module:x", "no.such.module:x: cannot be imported: ModuleNotFoundError"),
+        (load_judge, "bot.py:answr", "unknown name in bot.py 'answr'. Did you mean answer?"),
+        (load_judge, "bot.py:", "unknown name in bot.py ''."),
+        (load_judge, "bot.py:number", "bot.py:number is int, not something that can be called."),
     ],
 )
 def test_a_wrong_name_is_answered_with_what_there_is(look_up: Any, name: str, message: str) -> None:
@@ -240,6 +240,6 @@ async def test_a_bot_that_cannot_connect_is_one_line(
 
 def test_a_judge_of_ones_own() -> None:
     """A function of a file is a judge; the near names are functions of that file."""
-    assert find.judge("bot.py:answer")("?") == "1: ?"  # type: ignore[operator]
+    assert load_judge("bot.py:answer")("?") == "1: ?"  # type: ignore[operator]
     with pytest.raises(UnknownName, match="There are: Desk, answer, connect, nothing"):
-        find.judge("bot.py:zzz")
+        load_judge("bot.py:zzz")

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator import find
 from simulator.amounts import Who
 from simulator.forecast import Forecast, by_role, forecast, tokens
+from simulator.rubrics import load_judge
 from simulator.sizes import Bounds, Heard, seen
 from simulator.spending import together
 from simulator.stage import Stage
@@ -249,8 +249,8 @@ async def test_what_a_judge_shows_a_model_is_seen_without_one() -> None:
     def at_once(exhibit: Exhibit) -> int:
         return 1
 
-    assert seen(find.judge("answer_relevancy"), exhibit).turn.answer.passages == ()  # type: ignore[arg-type]
-    assert seen(find.judge("handover"), exhibit) is exhibit  # type: ignore[arg-type]
+    assert seen(load_judge("answer_relevancy"), exhibit).turn.answer.passages == ()  # type: ignore[arg-type]
+    assert seen(load_judge("handover"), exhibit) is exhibit  # type: ignore[arg-type]
     assert all(seen(judge, exhibit) is exhibit for judge in (asks_nobody, wants_more, at_once))
 
 

@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from simulator import find
 from simulator.errors import InputError, ModelFailure
 from simulator.grading import lines_of_list
 from simulator.judging import FunctionJudging, ModelJudging, Panel
-from simulator.rubrics import LONGEST_MATERIAL
+from simulator.rubrics import LONGEST_MATERIAL, load_form, load_judge
 from simulator.settings import Settings
 from simulator.types import Answer, Exhibit, Failure, Handover, Passage, Score
 from tests.playing import a_case, a_stage, a_turn, an_exhibit, at, frame, rubric
@@ -153,11 +152,11 @@ async def test_relevancy_is_measured_backwards_from_the_answer() -> None:
 
     async def fill(evasive: int) -> Score:
         async def filling(exhibit: Exhibit, name: str) -> Any:
-            form = find.form(name)
+            form = load_form(name)
             return form.form.model_validate({"questions": ["a", "b", "c"], "evasive": evasive})
 
         given = {"embed": embed, "fill": filling}
-        judge = find.judge("answer_relevancy")
+        judge = load_judge("answer_relevancy")
         [score] = await FunctionJudging("answer_relevancy", judge, given, frame(), "r")(an_exhibit(), ())  # type: ignore[arg-type]
         return score
 

@@ -14,6 +14,7 @@ from simulator import find
 from simulator.conversation import ask
 from simulator.errors import InputError
 from simulator.judging import FunctionJudging, StandInJudging, scale_of
+from simulator.rubrics import load_judge
 from simulator.types import Exhibit, Query, Score
 from tests.playing import a_stage, an_exhibit, frame, rubric
 
@@ -181,7 +182,7 @@ def test_another_code_is_another_rubric(tmp_path: Path, name: str) -> None:
 )
 def test_a_judge_of_the_shelf_is_made_of_its_files(name: str, files: set[str]) -> None:
     """What it imports from the shelf, and the texts of both, are part of its rubric."""
-    judge = find.judge(name)
+    judge = load_judge(name)
 
     assert callable(judge)
     assert {path.name for path in find.judge_files(judge)} == files
@@ -199,7 +200,7 @@ def test_judges_of_two_files_of_one_name_have_their_own_scales(tmp_path: Path) -
         (tmp_path / folder).mkdir()
         text = f"SCALE = {scale}\n\ndef strict(exhibit):\n    return True\n"
         (tmp_path / folder / "checks.py").write_text(text, encoding="utf-8")
-    first, second, wrong = (find.judge(f"{folder}/checks.py:strict") for folder in "abc")
+    first, second, wrong = (load_judge(f"{folder}/checks.py:strict") for folder in "abc")
 
     assert scale_of(first) == (0, 1)  # type: ignore[arg-type]
     assert scale_of(second) == (0, 10)  # type: ignore[arg-type]

@@ -7,6 +7,7 @@ import pytest
 
 from simulator import find
 from simulator.prompts import check_languages, read_toml
+from simulator.rubrics import load_judge
 from simulator.types import Answer, Case, Exhibit, Language, Score, Turn
 
 NAMES = ("exact_match", "contains", "token_f1", "rouge_l", "meteor", "chrf")
@@ -28,7 +29,7 @@ def an_exhibit(
 
 
 def judge(name: str) -> Callable[..., Score]:
-    found = find.judge(name)
+    found = load_judge(name)
     assert callable(found)
     return found
 

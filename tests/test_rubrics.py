@@ -13,7 +13,16 @@ from simulator import find
 from simulator.encodable import encodable
 from simulator.errors import PromptError
 from simulator.judging import Filling
-from simulator.rubrics import LONGEST_EARLIER, LONGEST_MATERIAL, Frame, Rubric, read_guidelines, within
+from simulator.rubrics import (
+    LONGEST_EARLIER,
+    LONGEST_MATERIAL,
+    Frame,
+    Rubric,
+    load_form,
+    load_judge,
+    read_guidelines,
+    within,
+)
 from simulator.types import Answer, Exhibit, Language, Passage, Turn
 from tests.golden_files import compare
 from tests.playing import (
@@ -92,13 +101,13 @@ async def test_prompts_as_sent(language: Language) -> None:
     exhibit = exhibit.model_copy(
         update={"case": exhibit.case.model_copy(update={"references": ((), (SAYS[language]["reference"],))})}
     )
-    rubrics = [name for name in find.judge_names() if isinstance(find.judge(name), Rubric)]
+    rubrics = [name for name in find.judge_names() if isinstance(load_judge(name), Rubric)]
     forms = find.form_names()
     async with OpenAIServer() as server, at(server) as model:
         for name in rubrics:
             await grader(model("judge"), [name], alone=True)(exhibit, ())
         for name in forms:
-            await Filling(find.form, FRAME, model("judge"), seed=42)(exhibit, name)
+            await Filling(load_form, FRAME, model("judge"), seed=42)(exhibit, name)
         await grader(model("judge"))(exhibit, ())
 
     assert set(RUBRICS) < set(rubrics)

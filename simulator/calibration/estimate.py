@@ -6,7 +6,7 @@ from simulator import find
 from simulator.calibration.grading import graders_of
 from simulator.forecast import GRADE, GRADES, tokens
 from simulator.judging import FunctionJudging, ModelJudging, Panel
-from simulator.rubrics import Form
+from simulator.rubrics import Form, load_form
 from simulator.spending import together
 from simulator.stage import Stage
 from simulator.types import Exhibit, Spending
@@ -25,7 +25,7 @@ def forecast(stage: Stage, panel: Panel, exhibits: Sequence[Exhibit]) -> Spendin
             asked.append(prices.spending(model, calls, size * judging.votes, form * calls))
         elif endpoint and isinstance(judging, FunctionJudging):
             for name in set(graders_of(judging)) & set(find.form_names()):
-                size = sum(_size(stage, each, [find.form(name)], alone=True) for each in exhibits)
+                size = sum(_size(stage, each, [load_form(name)], alone=True) for each in exhibits)
                 calls = len(exhibits)
                 asked.append(prices.spending(endpoint.model, calls, size, GRADE * calls))
     return together(asked)

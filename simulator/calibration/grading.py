@@ -7,12 +7,11 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from simulator import find
 from simulator.calibration.labels import Labelled, exhibit_of
 from simulator.errors import InputError, RehearsalError, UnknownName
 from simulator.judging import Judging, Panel
 from simulator.prompts import fingerprint
-from simulator.rubrics import Rubric
+from simulator.rubrics import Rubric, load_judge
 from simulator.settings import Settings
 from simulator.spending import BudgetSpent
 from simulator.stage import Stage
@@ -168,7 +167,7 @@ def judged_with(settings: Settings, judge: str, *, by_model: bool) -> Settings:
     """
     together = by_model and settings.judging == "combined" and judge in settings.judges
     names = settings.judges if together else (judge,)
-    rubrics = tuple(name for name in names if name == judge or isinstance(find.judge(name), Rubric))
+    rubrics = tuple(name for name in names if name == judge or isinstance(load_judge(name), Rubric))
     return settings.model_copy(update={"judges": rubrics})
 
 

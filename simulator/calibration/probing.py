@@ -20,7 +20,7 @@ from simulator.errors import InputError, UnknownName
 from simulator.judging import Panel
 from simulator.knowledge import read_knowledge
 from simulator.probes import Probe, bundled, probes
-from simulator.rubrics import Rubric
+from simulator.rubrics import Rubric, load_judge
 from simulator.settings import Settings
 from simulator.spending import Ledger
 from simulator.stage import Stage
@@ -147,7 +147,7 @@ def probed_with(settings: Settings, judges: Sequence[str], *, by_model: bool) ->
     """
     together = by_model and settings.judging == "combined" and set(judges) <= set(settings.judges)
     names = settings.judges if together else tuple(judges)
-    kept = tuple(name for name in names if name in judges or isinstance(find.judge(name), Rubric))
+    kept = tuple(name for name in names if name in judges or isinstance(load_judge(name), Rubric))
     return settings.model_copy(update={"judges": kept, "panel": ()})
 
 

@@ -12,7 +12,7 @@ from simulator.outputs.metric_file import DEFAULT, Metric, Outputs, read_outputs
 from simulator.outputs.parts import Part, exhibit_of, is_reference, parts_of
 from simulator.outputs.traits import COMPARES
 from simulator.prompts import Texts
-from simulator.rubrics import Rubric
+from simulator.rubrics import Rubric, load_judge
 from simulator.settings import Settings
 from simulator.types import PASSED, Case, Exhibit, Score
 
@@ -31,7 +31,7 @@ class OutputJudges:
         """Every judge once, by the name of ours."""
         self.file = file
         given = {metric.judge for metrics in file.named.values() for metric in metrics}
-        self._found = {name: find.judge(name) for name in sorted(given)}
+        self._found = {name: load_judge(name) for name in sorted(given)}
         # Outputs that nobody named: how many a row has at most is not known before the rows are.
         self.unnamed = 1
 

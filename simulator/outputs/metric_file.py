@@ -21,7 +21,7 @@ from simulator.files.text import read_text
 from simulator.judging import scale_of
 from simulator.outputs.traits import WHOLE
 from simulator.prompts import fingerprint
-from simulator.rubrics import Rubric
+from simulator.rubrics import Rubric, load_judge
 from simulator.types import Value
 
 # The outputs that nobody named, and an answer that is plain text.
@@ -146,7 +146,7 @@ def _metric(path: Path, output: str, item: Entry) -> Metric:
 def _checked(path: Path, output: str, name: str, given: Mapping[str, Any], line: int) -> Metric:
     """The metric with its judge's scale; its threshold lies on it."""
     try:
-        judge = find.judge(our_name(name))
+        judge = load_judge(our_name(name))
     except UnknownName:
         error = UnknownName("judge", name, {*find.judge_names(), *ARTICLE_NAMES})
         raise _fault(path, line, f"{output}: {error}") from None
