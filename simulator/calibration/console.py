@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -14,6 +14,7 @@ from simulator.analysis.calibration_figures import Bounds, Figures, Scorer
 from simulator.analysis.resampling import RESAMPLES
 from simulator.calibration.comparison import Compared
 from simulator.calibration.dimension import Dimension
+from simulator.calibration.grading import Grader
 from simulator.calibration.stored import Calibration, short
 from simulator.prompts import Texts
 from simulator.reports.words import plain
@@ -23,9 +24,6 @@ WORDS = Texts(Path(__file__).with_name("words.toml"))
 # The longest bar of a histogram, in marks of two cells.
 _BAR = 12
 _ALARM, _SOFT = "bold red", "dim"
-
-
-Grader = Literal["by_model", "by_stand_in", "by_function"]
 
 
 class Shown(NamedTuple):

@@ -5,7 +5,7 @@ import json
 import random
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from simulator.calibration.labels import Labelled, exhibit_of
 from simulator.errors import InputError, RehearsalError, UnknownName
@@ -16,6 +16,9 @@ from simulator.settings import Settings
 from simulator.spending import BudgetSpent
 from simulator.stage import Stage
 from simulator.types import Exhibit, Score
+
+# Who grades.
+Grader = Literal["by_model", "by_stand_in", "by_function"]
 
 SHARE = (0.0, 1.0)
 # Fields of a judge's detail that are shares (0..1), not grades on the judge's own scale.

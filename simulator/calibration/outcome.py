@@ -7,10 +7,9 @@ from typing import NamedTuple
 from simulator.analysis.calibration_figures import figures_json
 from simulator.calibration import stored
 from simulator.calibration.comparison import Compared, compare, domain_of
-from simulator.calibration.console import Grader
 from simulator.calibration.dimension import Dimension, dimension
 from simulator.calibration.estimate import forecast
-from simulator.calibration.grading import Graded, JudgeName, Sitting, filed, judged_with, sample
+from simulator.calibration.grading import Graded, Grader, JudgeName, Sitting, filed, judged_with, sample
 from simulator.calibration.labels import LabelFile, Labelled, exhibit_of, mark_between_references, read_labels
 from simulator.calibration.stored import Calibration
 from simulator.endpoints import LEXICAL, endpoints

@@ -11,9 +11,8 @@ from simulator import find
 from simulator.analysis.bias import Bias, measure_bias
 from simulator.calibration import stored
 from simulator.calibration.biases import BUNDLED, StoredBias, save
-from simulator.calibration.console import Grader
 from simulator.calibration.estimate import forecast
-from simulator.calibration.grading import graders_of, worst_of
+from simulator.calibration.grading import Grader, graders_of, worst_of
 from simulator.cases import read_cases
 from simulator.endpoints import LEXICAL, endpoints
 from simulator.errors import InputError, UnknownName

@@ -7,9 +7,9 @@ from rich.console import Console
 from rich.text import Text
 
 from simulator.pairwise.sections import Shown, sections
+from simulator.reports.listing import Item, Section
 from simulator.reports.words import plain
 from simulator.reports.wrapping import wrap
-from simulator.review.section import Item, Section
 
 _ALARM, _SOFT, _TITLE = "bold red", "dim", "bold underline"
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from simulator.pairwise.sections import Shown, sections
+from simulator.reports.listing import Section
 from simulator.reports.markdown import escaped
-from simulator.review.section import Section
 
 
 def markdown(shown: Shown) -> str:

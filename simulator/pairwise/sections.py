@@ -7,7 +7,7 @@ from simulator.endpoints import LEXICAL
 from simulator.pairwise.figures import Compared, Duel, Share
 from simulator.pairwise.outcome import Outcome
 from simulator.pairwise.words import WORDS
-from simulator.review.section import Item, Say, Section
+from simulator.reports.listing import Item, Say, Section
 from simulator.types import Language
 
 # Clear wins shown of each run, and how much of each text.

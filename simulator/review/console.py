@@ -15,11 +15,12 @@ from simulator.analysis.figures import Summary
 from simulator.analysis.gate import Gate
 from simulator.analysis.review import Review
 from simulator.analysis.reviewed import Findings
+from simulator.reports.listing import Section
 from simulator.reports.notes import corrected_line, notes_of_people, points
 from simulator.reports.words import plain, words_of
 from simulator.reports.wrapping import wrap
 from simulator.review.agreed import blind_sections
-from simulator.review.section import WORDS, Section, words_in
+from simulator.review.section import WORDS, words_in
 from simulator.review.teams import team_sections
 from simulator.types import Language
 

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 from simulator.analysis.review import Review
 from simulator.analysis.reviewed import Findings
+from simulator.reports.listing import Item, Say, Section
 from simulator.reports.markdown import escaped
 from simulator.review.agreed import blind_sections
-from simulator.review.section import Item, Say, Section, words_in
+from simulator.review.section import words_in
 from simulator.review.teams import team_sections
 from simulator.types import Language
 
