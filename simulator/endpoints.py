@@ -86,7 +86,7 @@ def endpoints(
     return found
 
 
-def check_target(
+def check_players(
     settings: Settings, found: Mapping[Role, Endpoint | None], playing: Collection[Role]
 ) -> None:
     """Raises InputError for a target that stand-ins nobody asked for would decide; `playing` take part."""

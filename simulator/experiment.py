@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from simulator.conversation import Log, converse
 from simulator.errors import RehearsalError, RunFileError
@@ -25,6 +25,7 @@ from simulator.types import (
     Exhibit,
     Persona,
     Rag,
+    Results,
     Run,
     Score,
     Status,
@@ -126,18 +127,20 @@ async def perform(  # noqa: PLR0917 - `first` and `sit` are mostly left out
     progress: Progress,
     first: First = nothing_first,
     sit: "Sit | None" = None,
+    stopping: "Stopping | None" = None,
 ) -> tuple[Path, str | None]:
     """Connects the bot, opens the run file, rehearses; gives the file and why it stopped early, if it did.
 
     The file is opened last, so that whatever is wrong with the input leaves nothing behind. What is to be
-    done `first`, before anyone speaks, is paid and stored like the rest of the run. `sit` as in `rehearse`.
+    done `first`, before anyone speaks, is paid and stored like the rest of the run; `sit` and `stopping` are
+    those of `rehearse`.
     """
     rag: Rag | None = None
     try:
         rag = await stage.rag(plan)
         file = open_file()
         try:
-            return file.path, await rehearse(file, stage, rag, progress, first, sit)
+            return file.path, await rehearse(file, stage, rag, progress, first, sit, stopping)
         finally:
             file.close()
     finally:
@@ -151,11 +154,13 @@ async def rehearse(  # noqa: PLR0917 - `sit` is the last and mostly left out
     progress: Progress,
     first: First = nothing_first,
     sit: "Sit | None" = None,
+    stopping: "Stopping | None" = None,
 ) -> str | None:
     """Plays what is still open in the run file; gives the reason when it had to stop early.
 
     Ctrl-C ends it cleanly: what is done is committed, what was in flight is open again on resume.
-    `sit` makes another kind of sitting, for conversations that are held elsewhere.
+    `sit` makes another kind of sitting, for conversations that are held elsewhere; `stopping` ends the run
+    as soon as the gate's answer is certain.
     """
     sit = sit or Sitting
     started = time.monotonic()
@@ -166,8 +171,8 @@ async def rehearse(  # noqa: PLR0917 - `sit` is the last and mostly left out
         sitting = sit(file, stage, rag, progress, None)
         with _interruptible():
             await first(file)
-            if stage.settings.sequential:
-                sitting = await _until_certain(file, sitting, sit)
+            if stopping is not None:
+                sitting = await _until_certain(file, sitting, sit, stopping)
             else:
                 await sitting.run()
             if stage.settings.customer_faults == "replay" and not sitting.out_of_budget:
@@ -317,23 +322,27 @@ class Sitting:
 Sit = Callable[[RunFile, Stage, Rag, Progress, Sequence[Conversation] | None], Sitting]
 
 
-async def _until_certain(file: RunFile, sitting: Sitting, sit: Sit) -> Sitting:
+class Stopping(NamedTuple):
+    """How a run ends early: its plan in `parts`, by a seed, and the gate's answer once it is `certain`."""
+
+    parts: Callable[[Sequence[Conversation], int], Sequence[Sequence[Conversation]]]
+    certain: Callable[[Results, Settings], str | None]
+
+
+async def _until_certain(file: RunFile, sitting: Sitting, sit: Sit, stopping: Stopping) -> Sitting:
     """Holds the plan in parts, and no further part once the gate's answer is certain.
 
     Each part is held and graded to its end before anyone looks: what ends first is not what is typical.
     """
-    from simulator.analysis.sequential import batches
-    from simulator.outcome import certain
-
     stage, last = sitting.stage, sitting
-    parts = batches(file.results().conversations, stage.settings.seed)
+    parts = stopping.parts(file.results().conversations, stage.settings.seed)
     for part in parts:
         known = {talk.id: talk for talk in file.results().conversations}
         last = sit(file, stage, sitting.rag, sitting.progress, [known[talk.id] for talk in part])
         await last.run()
         if last.out_of_budget:
             break
-        if part is not parts[-1] and (decision := certain(file.results(), stage.settings)):
+        if part is not parts[-1] and (decision := stopping.certain(file.results(), stage.settings)):
             file.noted(STOPPED_EARLY, json.dumps({"decision": decision}))
             break
     return last

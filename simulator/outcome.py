@@ -7,12 +7,13 @@ from simulator.analysis.figures import Summary
 from simulator.analysis.gate import Gate, decide, decide_conditions
 from simulator.analysis.measured import measured, unheard
 from simulator.analysis.red import primary_judge
-from simulator.analysis.summary import CUT_OFF, NOBODY_LOOKED, counted, everyone_who_graded, summarise
+from simulator.analysis.summary import CUT_OFF, NOBODY_LOOKED, everyone_who_graded, summarise
 from simulator.conditions import EXAMPLE, MAJOR, MAX_MAJOR, Condition, asked, check_names
 from simulator.customers.figures import customers
 from simulator.errors import InputError
 from simulator.find import judge_name
 from simulator.outputs.metric_file import read_outputs
+from simulator.overview import counted
 from simulator.settings import Settings
 from simulator.types import STOPPED_EARLY, Case, Facts, Results
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from typing import TypeVar
 
 from simulator.reading import Talks
-from simulator.types import Conversation, Results, Score
+from simulator.types import SUPERSEDED, Conversation, Results, Score
 
 Told = TypeVar("Told")
 
@@ -22,6 +22,18 @@ def once(look: Callable[[Results], Told]) -> Callable[[Results], Told]:
         return latest[0][1]
 
     return looked
+
+
+def counted(results: Results) -> Results:
+    """The run without the conversations that were held once more because of their customer."""
+    held_again = results.notes.get(SUPERSEDED)
+    if not isinstance(held_again, dict) or not held_again:
+        return results
+    talks = tuple(talk for talk in results.conversations if talk.id not in held_again)
+    scores = tuple(score for score in results.scores if score.conversation not in held_again)
+    gone = len(results.conversations) - len(talks)
+    left = {"planned": results.planned - gone, "conversations": talks, "scores": scores}
+    return results.model_copy(update=left) if gone else results
 
 
 def english_share(results: Results) -> float:

@@ -37,7 +37,7 @@ def read_plan(settings: Settings) -> tuple[Sequence[Conversation], tuple[Persona
 def _plan_of(run: Path, settings: Settings) -> tuple[tuple[Conversation, ...], tuple[Persona, ...]]:
     """The conversations of a run, to be played again from the start."""
     results = read_run(run)
-    from simulator.analysis.summary import counted  # figures: only for a replay
+    from simulator.overview import counted
 
     kept = {talk.id for talk in counted(results).conversations}
     unplayed = {"turns": (), "ended": None, "reason": "", "closing": ""}

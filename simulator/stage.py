@@ -14,7 +14,7 @@ from typing import Any
 from simulator import __version__, find
 from simulator.cache import ResponseCache
 from simulator.conversation import ask_plainly
-from simulator.endpoints import LEXICAL, Endpoint, check_target
+from simulator.endpoints import LEXICAL, Endpoint
 from simulator.errors import InputError, UnknownName
 from simulator.grading import Grading
 from simulator.hidden import known_secrets, lacking, used_secrets
@@ -192,16 +192,6 @@ class Stage:
             msg = f"--choosing likelihood: {what}."
             raise InputError(msg)
 
-    def check_target(self, plan: Sequence[Conversation]) -> None:
-        """Raises InputError for a target that would be reached by accident: see there."""
-        if self.settings.target is None:
-            return
-        from simulator.outcome import check_evidence  # figures and all: only where there is a target
-
-        roles = ("user", "judge", *(("demo",) if self.settings.adapter == "demo" else ()))
-        check_target(self.settings, self.endpoints, [role for role in roles if self._is_played(role)])
-        check_evidence(self.settings, (talk.case for talk in plan))
-
     def check_prompts(self, run: Run) -> None:
         """Raises InputError where rows would be asked with other words than those that were asked before."""
         for name, digits in (self.applied.fingerprints() if self.applied else {}).items():
@@ -235,10 +225,10 @@ class Stage:
 
     def models(self) -> dict[str, str]:
         """The model of each role that is played, or that a stand-in plays it."""
-        played = {role: endpoint for role, endpoint in self.endpoints.items() if self._is_played(role)}
+        played = {role: endpoint for role, endpoint in self.endpoints.items() if self.is_played(role)}
         return {role: endpoint.model if endpoint else LEXICAL for role, endpoint in played.items()}
 
-    def _is_played(self, role: Role) -> bool:
+    def is_played(self, role: Role) -> bool:
         """Whether anybody may be asked in this role; where rows are asked, not every role has a part."""
         if not self.asks_once:
             return True

@@ -13,13 +13,14 @@ from rich.console import Console
 
 from simulator.analysis.figures import Summary
 from simulator.analysis.gate import decide
-from simulator.analysis.summary import counted, summarise
+from simulator.analysis.summary import summarise
 from simulator.analysis.summary_json import as_json
 from simulator.commands.app import main
 from simulator.customers.faults import KINDS
 from simulator.customers.figures import customers
 from simulator.customers.replaying import AGAIN, second_attempts, superseded
 from simulator.experiment import rehearse
+from simulator.overview import counted
 from simulator.prompts import read_toml
 from simulator.reports.console import paint
 from simulator.reports.customers import TEXT, sentences

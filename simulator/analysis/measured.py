@@ -10,8 +10,9 @@ from simulator.analysis.bounds import Clusters, clusters
 from simulator.analysis.figures import Summary
 from simulator.analysis.intervals import ends_of
 from simulator.analysis.red import worst
-from simulator.analysis.summary import counted, turn_failure
+from simulator.analysis.summary import turn_failure
 from simulator.conditions import Condition
+from simulator.overview import counted
 from simulator.types import Conversation, Results, Turn
 
 # The share of answers that may be slower than `p95_seconds`.

@@ -29,10 +29,10 @@ from simulator.analysis.panel import side_by_side, votes
 from simulator.analysis.red import KINDS, RANK, deciding, is_undecided, primary_judge, worst
 from simulator.analysis.spoken import Held, Spoken, gathered, quoted, turn_failure, without_spoilt
 from simulator.compact import compact
+from simulator.overview import counted
 from simulator.reading import judges_of
 from simulator.types import (
     STOPPED_EARLY,
-    SUPERSEDED,
     Ended,
     Failure,
     Language,
@@ -43,7 +43,7 @@ from simulator.types import (
     Spending,
 )
 
-__all__ = ["counted", "everyone_who_graded", "excerpt", "summarise", "turn_failure"]
+__all__ = ["everyone_who_graded", "excerpt", "summarise", "turn_failure"]
 
 Item = TypeVar("Item")
 LANGUAGES: tuple[Language, ...] = ("ja", "en")
@@ -121,18 +121,6 @@ def summarise(
         cost_usd=_cost(results.spending.values()),
         seconds=results.run.seconds,
     )
-
-
-def counted(results: Results) -> Results:
-    """The run without the conversations that were held once more because of their customer."""
-    held_again = results.notes.get(SUPERSEDED)
-    if not isinstance(held_again, dict) or not held_again:
-        return results
-    talks = tuple(talk for talk in results.conversations if talk.id not in held_again)
-    scores = tuple(score for score in results.scores if score.conversation not in held_again)
-    gone = len(results.conversations) - len(talks)
-    left = {"planned": results.planned - gone, "conversations": talks, "scores": scores}
-    return results.model_copy(update=left) if gone else results
 
 
 def everyone_who_graded(results: Results, named: tuple[str, ...]) -> tuple[str, ...]:

@@ -9,7 +9,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 from simulator.analysis.figures import RedTurn, Summary
-from simulator.analysis.summary import counted, turn_failure
+from simulator.analysis.summary import turn_failure
+from simulator.overview import counted
 from simulator.types import Conversation, Results, Turn
 
 Key = tuple[str, str, int]

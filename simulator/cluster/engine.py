@@ -7,7 +7,7 @@ from simulator.cluster.connection import connected
 from simulator.cluster.hub import Hub
 from simulator.cluster.spread import Spread
 from simulator.errors import InputError
-from simulator.experiment import First, Progress, Sit, Sitting, nothing_first, rehearse
+from simulator.experiment import First, Progress, Sit, Sitting, Stopping, nothing_first, rehearse
 from simulator.stage import Stage
 from simulator.store import RunFile
 from simulator.types import Conversation, Query, Rag
@@ -20,6 +20,7 @@ async def perform(  # noqa: PLR0917 - the same as of the local engine
     progress: Progress,
     first: First = nothing_first,
     sit: Sit | None = None,
+    stopping: Stopping | None = None,
 ) -> tuple[Path, str | None]:
     """Like the local engine's: gives the run file, and why the run stopped early if it did.
 
@@ -45,7 +46,7 @@ async def perform(  # noqa: PLR0917 - the same as of the local engine
                 return Spread(hub, record, stage, rag, progress, part)
 
             try:
-                return file.path, await rehearse(file, stage, _elsewhere, progress, first, spread)
+                return file.path, await rehearse(file, stage, _elsewhere, progress, first, spread, stopping)
             finally:
                 file.close()
                 await hub.close()

@@ -9,6 +9,7 @@ from typing import Any
 
 from simulator.cases import Columns, columns_of
 from simulator.commands.hearing import hearing
+from simulator.endpoints import check_players
 from simulator.errors import RunFileError
 from simulator.forecast import Forecast, by_role, forecast
 from simulator.knowledge import unread
@@ -203,3 +204,15 @@ def counted(number: int, what: str) -> str:
 
 def _say(text: str) -> None:
     sys.stderr.write(text + "\n")
+
+
+def check_target(stage: Stage, plan: Sequence[Conversation]) -> None:
+    """Raises InputError for a target that would be reached by accident: stand-ins, or no evidence."""
+    settings = stage.settings
+    if settings.target is None:
+        return
+    from simulator.outcome import check_evidence  # figures and all: only where there is a target
+
+    roles: list[Role] = ["user", "judge", *(["demo"] if settings.adapter == "demo" else [])]
+    check_players(settings, stage.endpoints, [role for role in roles if stage.is_played(role)])
+    check_evidence(settings, (talk.case for talk in plan))

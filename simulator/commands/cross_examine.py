@@ -198,10 +198,10 @@ def _show(results: "Results", settings: Settings, *, markdown: bool, examined: b
     from rich.console import Console
     from rich.text import Text
 
-    from simulator.analysis.summary import counted
     from simulator.examination import telling
     from simulator.examination.consistency import consistency
     from simulator.examination.kept import examined_of
+    from simulator.overview import counted
 
     kept = examined_of(results) if examined else None
     told = telling.Told(results.run.id, _language(results), kept, consistency(counted(results)))

@@ -57,7 +57,7 @@ def command(flags: dict[str, Any], data: Cases = None, outputs: Outputs = None) 
 
 
 async def _examine(settings: Settings) -> int:
-    from simulator.commands.announce import counted
+    from simulator.commands.announce import check_target, counted
     from simulator.endpoints import endpoints
     from simulator.plan import read_plan
     from simulator.spending import Ledger
@@ -70,7 +70,7 @@ async def _examine(settings: Settings) -> int:
     aside = contextlib.redirect_stdout(sys.stderr)  # what a bot's own code prints is none of the report
     with aside:
         stage = Stage(no_cache, endpoints(settings), personas, Ledger({}))
-        stage.check_target(plan)
+        check_target(stage, plan)
     stage.connections.attempts = 1  # what is wrong is to show at once
     report = Report(_in_force(settings), as_json=settings.json_output)
     report.say("ok", "questions", f"{counted(len(plan), 'conversation')} planned")

@@ -69,7 +69,7 @@ def command(  # noqa: PLR0917 - the run, and what the command line may add
 
     python run.py fixes latest --focus failed.csv
     """
-    from simulator.analysis.summary import counted
+    from simulator.overview import counted
     from simulator.store import find_run, read_run
 
     given = load(flags)

@@ -58,7 +58,7 @@ def _settings(file: "RunFile", flags: dict[str, Any], shown: Settings) -> Settin
 
 
 def _grade(file: "RunFile", settings: Settings, *, again: bool) -> str | None:
-    from simulator.endpoints import check_target, endpoints
+    from simulator.endpoints import check_players, endpoints
     from simulator.grading import Grading
     from simulator.llm import Connections
     from simulator.models import Models
@@ -72,7 +72,7 @@ def _grade(file: "RunFile", settings: Settings, *, again: bool) -> str | None:
     connections, found = Connections.of(settings), endpoints(settings)
     grading = Grading(settings, Models(found, connections, ledger))
     if grading.rubrics:
-        check_target(settings, found, ["judge"])
+        check_players(settings, found, ["judge"])
     sys.stderr.write(f"Grading {turns} turns by {', '.join(grading.names)}.\n")
 
     def told(*_: object) -> None:

@@ -94,12 +94,12 @@ def _check_bot(settings: Settings, names: Sequence[str]) -> None:
 
 def _check_target(settings: Settings) -> None:
     """Raises InputError where models are named as judges, and stand-ins would decide about the target."""
-    from simulator.endpoints import check_target, endpoints
+    from simulator.endpoints import check_players, endpoints
     from simulator.rubrics import Rubric, load_judge
 
     named = settings.judges if "judges" in settings.model_fields_set else ()
     if any(isinstance(load_judge(name), Rubric) for name in named):
-        check_target(settings, endpoints(settings), ["judge"])
+        check_players(settings, endpoints(settings), ["judge"])
 
 
 def _evaluate(settings: Settings, asked: "Asked", resumed: Path | None = None) -> int:

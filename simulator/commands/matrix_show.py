@@ -33,11 +33,11 @@ def check_reports(settings: Settings) -> None:
 
 def paint_cell(path: Path, settings: Settings) -> str:
     """Writes the page of one cell's own run; gives why it never got an answer, or nothing."""
-    from simulator.analysis.summary import counted
     from simulator.commands.publish import improvements_for, report_language
     from simulator.commands.sinks import write_atomically
     from simulator.matrix.cells import silence
     from simulator.outcome import figures_of, gate_of
+    from simulator.overview import counted
     from simulator.reports.html import render
     from simulator.reports.standing import standings
     from simulator.store import read_run

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from simulator.analysis.answerability import answerability, handovers
 from simulator.analysis.figures import Summary
 from simulator.analysis.gate import Gate
-from simulator.analysis.summary import counted
 from simulator.analysis.summary_json import as_json
 from simulator.changes.replays import replay_of
 from simulator.commands.sinks import Painting, paint, write_atomically
@@ -20,7 +19,7 @@ from simulator.load.figures import as_json as load_json
 from simulator.load.figures import load_of
 from simulator.masking import masks_of
 from simulator.outcome import figures_of, gate_of
-from simulator.overview import english_share
+from simulator.overview import counted, english_share
 from simulator.reports.sections import sections
 from simulator.reports.standing import Standings, standings
 from simulator.reports.told import Told

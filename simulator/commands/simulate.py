@@ -17,7 +17,7 @@ from simulator.types import PASSED, Conversation, Ended, Persona, Run
 
 if TYPE_CHECKING:
     from simulator.calibration.drift import Frozen
-    from simulator.experiment import Sit
+    from simulator.experiment import Sit, Stopping
     from simulator.stage import Stage
     from simulator.store import RunFile
 
@@ -56,7 +56,7 @@ def hold(settings: Settings) -> int:
 
 def start(settings: Settings, run_id: str = "") -> "int | Over":
     """Holds a new run; gives how to paint it, or the exit code where there is nothing to paint."""
-    from simulator.commands.announce import check_folder
+    from simulator.commands.announce import check_folder, check_target
     from simulator.commands.check import frozen_answers
     from simulator.commands.shards import check_shard, remember_place, say_empty, sharded
     from simulator.endpoints import endpoints  # the engine: --help does without it
@@ -78,7 +78,7 @@ def start(settings: Settings, run_id: str = "") -> "int | Over":
     with _aside():
         stage = Stage(settings, endpoints(settings), personas, Ledger.of(settings))
         stage.check_adapter(plan)
-        stage.check_target(plan)
+        check_target(stage, plan)
         stage.check_scripts(whole)
         frozen = frozen_answers(settings, stage)
     if settings.dry_run:
@@ -246,7 +246,8 @@ def _perform(
             reading_meanwhile(offline=stage.offline),
         ):
             told = LookingAhead(progress)
-            path, stopped = asyncio.run(perform(stage, plan, opening, told, first, _sitting(settings)))
+            held = perform(stage, plan, opening, told, first, _sitting(settings), _stopping(settings))
+            path, stopped = asyncio.run(held)
     except KeyboardInterrupt:  # Ctrl-C for the second time
         if not opened:
             raise
@@ -288,6 +289,17 @@ def _sitting(settings: Settings) -> "Sit | None":
     from simulator.load.rush import Rush
 
     return Rush
+
+
+def _stopping(settings: Settings) -> "Stopping | None":
+    """How the run ends early, if it may."""
+    if not settings.sequential:
+        return None
+    from simulator.analysis.sequential import batches
+    from simulator.experiment import Stopping
+    from simulator.outcome import certain
+
+    return Stopping(batches, certain)
 
 
 def _dry_run(

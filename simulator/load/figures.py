@@ -16,8 +16,9 @@ from math import fsum
 
 from simulator.analysis.figures import Summary
 from simulator.analysis.intervals import ends_of, interval_of_mean
-from simulator.analysis.summary import counted, turn_failure
+from simulator.analysis.summary import turn_failure
 from simulator.load.times import Asked, Sat, sittings_of
+from simulator.overview import counted
 from simulator.types import Results, Score, Turn, Value
 
 # Parts of the run that the curve shows.
