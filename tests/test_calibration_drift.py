@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from simulator.calibration.drift import Drift, Frozen, drift, frozen_sets
+from simulator.calibration.drift import Frozen, drift, frozen_sets
 from simulator.calibration.outcome import Calibrating, Wish
-from simulator.calibration.stored import Calibration, save
+from simulator.calibration.stored import Calibration, Drift, save
 from simulator.errors import InputError
 from simulator.settings import Settings
 from tests.labelled import labelled, written

@@ -18,8 +18,7 @@ from simulator.analysis.gate import decide
 from simulator.analysis.summary import summarise
 from simulator.calibration import biases, stored
 from simulator.calibration.biases import StoredBias, bias_for
-from simulator.calibration.drift import Drift
-from simulator.calibration.stored import Calibration
+from simulator.calibration.stored import Calibration, Drift
 from simulator.commands.app import main
 from simulator.reports.console import paint
 from simulator.reports.html import render

@@ -9,32 +9,13 @@ from simulator.cache import ResponseCache
 from simulator.calibration import stored
 from simulator.calibration.grading import Grade, JudgeName, Sitting, grades_of, sample
 from simulator.calibration.labels import LabelFile, Labelled, mark_between_references, read_labels
-from simulator.calibration.stored import Calibration
+from simulator.calibration.stored import Calibration, Drift
 from simulator.errors import InputError
 from simulator.stage import Stage
 from simulator.types import Value
 
 # Rows that are graded again at most, and the shift (of 0..1) that is drift however few they are.
 ROWS, TOO_FAR = 40, 0.1
-
-
-class Drift(Value):
-    """One judge on n frozen rows: `shift` is the mean of new less old grade on a scale 0..1.
-
-    `equal` is the share (0..1) of rows with the same grade. `drifted`: the 95 % interval of the shift
-    excludes 0, or it is over 0.1 either way. `same_rubric` is False where prompt or model are no longer
-    those of the calibration; `failed` counts rows that could not be graded.
-    """
-
-    judge: str
-    n: int
-    shift: float
-    low: float | None
-    high: float | None
-    equal: float
-    drifted: bool
-    same_rubric: bool
-    failed: int = 0
 
 
 class Frozen(Value):

@@ -18,6 +18,25 @@ FOLDER = Path("calibrations")
 _UNSAFE = re.compile(r"[^\w.-]+")
 
 
+class Drift(Value):
+    """One judge on n frozen rows: `shift` is the mean of new less old grade on a scale 0..1.
+
+    `equal` is the share (0..1) of rows with the same grade. `drifted`: the 95 % interval of the shift
+    excludes 0, or it is over 0.1 either way. `same_rubric` is False where prompt or model are no longer
+    those of the calibration; `failed` counts rows that could not be graded.
+    """
+
+    judge: str
+    n: int
+    shift: float
+    low: float | None
+    high: float | None
+    equal: float
+    drifted: bool
+    same_rubric: bool
+    failed: int = 0
+
+
 class Headline(NamedTuple):
     """A figure of agreement with its 95 % interval."""
 

@@ -11,7 +11,8 @@ from pydantic import JsonValue
 from simulator.experiment import nothing_first
 
 if TYPE_CHECKING:
-    from simulator.calibration.drift import Drift, Frozen
+    from simulator.calibration.drift import Frozen
+    from simulator.calibration.stored import Drift
     from simulator.experiment import First
     from simulator.settings import Settings
     from simulator.stage import Stage

@@ -3,11 +3,13 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from simulator.load.figures import Level, Load, Times
+from simulator.analysis.figures import Summary
+from simulator.load.figures import Level, Load, Times, load_of
 from simulator.prompts import Texts
+from simulator.reports.extras import LoadFact, LoadText
 from simulator.reports.notes import points
 from simulator.reports.words import Words
-from simulator.types import Language
+from simulator.types import Language, Results
 
 TEXT = Texts(Path(__file__).with_name("words.toml"))
 # The rehearsal's own lateness is told where it is more than this share of the answer times.
@@ -17,6 +19,27 @@ MUCH = 0.1
 def seconds_text(value: float) -> str:
     """Seconds with as many decimals as say something: 0.042, 0.42, 4.2, 42."""
     return f"{value:.3f}" if value < 0.1 else f"{value:.2f}" if value < 10 else f"{value:.1f}"
+
+
+def load_text(results: Results, summary: Summary, words: Words) -> LoadText | None:
+    """All that reports say of a load rehearsal; None for any other run."""
+    load, language = load_of(results, summary), words.language
+    if load is None:
+        return None
+    return LoadText(
+        title=TEXT(language, "title"),
+        headline=headline(load, language),
+        note=TEXT(language, "note"),
+        facts=tuple(_fact(load, key, name, value, language) for key, name, value in facts(load, words)),
+        cautions=tuple(cautions(load, language)),
+    )
+
+
+def _fact(load: Load, key: str, name: str, value: str, language: Language) -> LoadFact:
+    times, item = getattr(load, key, None), TEXT(language, "item", name=name)
+    if not isinstance(times, Times):
+        return LoadFact(key, name, value, item)
+    return LoadFact(key, name, value, item, times.p95, seconds_text(times.p95))
 
 
 def headline(load: Load, language: Language) -> str:

@@ -18,11 +18,9 @@ from simulator.analysis.figures import Summary
 from simulator.analysis.gate import Gate
 from simulator.fixes.fix import Improvements
 from simulator.fixes.of_run import improvements_of
-from simulator.load.figures import Load, load_of
-from simulator.load.telling import TEXT as LOAD
-from simulator.load.telling import cautions, facts, headline
 from simulator.reports import answerable, customers
 from simulator.reports.console_fixes import Item, all_items, red_rows, summary_items
+from simulator.reports.extras import LoadText, load_text
 from simulator.reports.fix_words import FIXES
 from simulator.reports.floor import legend
 from simulator.reports.gate_table import conditions_table
@@ -106,7 +104,7 @@ class _Painter:
         self._facts([*_facts(summary, self._words), *answerable.facts(results, self._words.language)])
         for section in sections(results, self._words.language):
             self.section(section)
-        if load := load_of(results, summary):
+        if load := load_text(results, summary, self._words):
             self._load(load)
         if found.fixes or found.customer:
             self.title(self._words("fix_first"))
@@ -147,15 +145,14 @@ class _Painter:
                 yield words("no_interval")
         yield words("graded_of", n=summary.graded, planned=summary.planned)
 
-    def _load(self, load: Load) -> None:
+    def _load(self, load: LoadText) -> None:
         """What a load rehearsal came to."""
-        language = self._words.language
-        self.title(LOAD(language, "title"))
-        self._line(headline(load, language))
-        self._facts((name, value) for _, name, value in facts(load, self._words))
-        for each in cautions(load, language):
+        self.title(load.title)
+        self._line(load.headline)
+        self._facts((fact.name, fact.value) for fact in load.facts)
+        for each in load.cautions:
             self._item("!", each)
-        self._item("-", LOAD(language, "note"), _SOFT)
+        self._item("-", load.note, _SOFT)
 
     def section(self, section: Section) -> None:
         """A part that only runs of this kind have."""

@@ -22,12 +22,12 @@ from simulator.reports import (
     html_course,
     html_details,
     html_fixes,
-    html_load,
     html_page,
     html_shelf,
     table,
 )
 from simulator.reports.clock import local
+from simulator.reports.extras import load_block
 from simulator.reports.floor import lowest
 from simulator.reports.gate_table import conditions_table
 from simulator.reports.html_choice import LARGEST, chosen
@@ -161,7 +161,7 @@ def _figures(results: Results, summary: Summary, gate: Gate, words: Words) -> di
         "charts": [] if summary.rows else html_course.charts(results, summary, words),
         "size": (html_course.AXIS, html_course.HEIGHT),
         "usage": table.usage_table(summary, language),
-        "load": html_load.block(results, summary, words),
+        "load": load_block(results, summary, words),
         "played": None if summary.rows else customers.block(summary.simulator, words),
         "played_text": partial(customers.TEXT, language),
         "sections": sections(results, language),

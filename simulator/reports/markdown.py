@@ -1,9 +1,8 @@
 """A run as Markdown: short enough for a comment on a pull request."""
 
 from simulator.analysis.figures import RedTurn
-from simulator.load.figures import load_of
-from simulator.load.telling import facts, headline
 from simulator.reports import table
+from simulator.reports.extras import load_text
 from simulator.reports.fix_words import where_text
 from simulator.reports.gate_table import conditions_table
 from simulator.reports.markdown_fixes import fixes_section
@@ -34,9 +33,9 @@ def markdown(told: Told) -> str:
     told_notes = [f"- {escaped(note.text)}" for note in notes(summary, told.gate, words)]
     parts += ["\n".join(told_notes)] if told_notes else []
     parts += map(section_text, sections(told.results, told.language))
-    if load := load_of(told.results, summary):
-        figures = [f"- {escaped(name)}: {escaped(value)}" for _, name, value in facts(load, words)]
-        parts.append("\n".join([f"### {escaped(headline(load, told.language))}", "", *figures]))
+    if load := load_text(told.results, summary, words):
+        figures = [f"- {escaped(fact.name)}: {escaped(fact.value)}" for fact in load.facts]
+        parts.append("\n".join([f"### {escaped(load.headline)}", "", *figures]))
     if section := fixes_section(told.improvements, words):
         parts.append(section)
     if summary.reddest:

@@ -3,8 +3,8 @@
 import weakref
 from collections.abc import Callable
 
-from simulator.harness import section as harness
 from simulator.reports import bot_usage, choices, classes, conflicts, contest, outputs, skipped
+from simulator.reports.extras import harness_section
 from simulator.reports.section import Section
 from simulator.types import Language, Results
 
@@ -16,7 +16,7 @@ SOURCES: tuple[Callable[[Results, Language], Section | None], ...] = (
     outputs.section,
     classes.section,
     choices.section,
-    harness.section,
+    harness_section,
     bot_usage.section,
 )
 

@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from simulator.analysis.figures import JudgeSummary, Summary
 from simulator.analysis.gate import Gate
 from simulator.changes.replays import replay_of
-from simulator.load.figures import Times, load_of
-from simulator.load.telling import TEXT as LOAD
-from simulator.load.telling import cautions, facts, headline, seconds_text
 from simulator.reports import answerable, customers
 from simulator.reports.change_words import TEXTS, replay_note
 from simulator.reports.clock import JST
+from simulator.reports.extras import load_text
 from simulator.reports.gate_words import condition_text, decision_text, range_text, rests_on, value_text
 from simulator.reports.notes import goal, points
 from simulator.reports.notes import verdict as in_words
@@ -159,18 +157,14 @@ def _how_it_went(told: Told) -> Iterator[Row]:
 
 def _load(told: Told) -> Iterator[Row]:
     """What a load rehearsal came to: of times the 95th percentile, in seconds."""
-    load, language = load_of(told.results, told.summary), told.language
+    load = load_text(told.results, told.summary, told.names)
     if load is None:
         return
-    yield _row("load", LOAD(language, "title"), SheetCell(text=""), headline(load, language))
-    for key, name, value in facts(load, told.names):
-        times = getattr(load, key, None)
-        shown = (
-            SheetCell(text=seconds_text(times.p95), number=times.p95) if isinstance(times, Times) else None
-        )
-        yield _row(f"load.{key}", LOAD(language, "item", name=name), shown or SheetCell(text=""), value)
-    for number, each in enumerate(cautions(load, language), 1):
-        yield _row(f"load.caution.{number}", LOAD(language, "title"), SheetCell(text="", mark="warn"), each)
+    yield _row("load", load.title, SheetCell(text=""), load.headline)
+    for fact in load.facts:
+        yield _row(f"load.{fact.key}", fact.item, SheetCell(text=fact.p95_text, number=fact.p95), fact.value)
+    for number, each in enumerate(load.cautions, 1):
+        yield _row(f"load.caution.{number}", load.title, SheetCell(text="", mark="warn"), each)
 
 
 def _answerable(told: Told) -> Iterator[Row]:

@@ -17,18 +17,17 @@ from simulator.analysis.calibration import ENOUGH
 from simulator.analysis.figures import Summary
 from simulator.calibration import stored
 from simulator.calibration.biases import bias_for
-from simulator.calibration.drift import Drift
 from simulator.calibration.grading import JudgeName
-from simulator.calibration.stored import Calibration, calibration_for, short
+from simulator.calibration.stored import Calibration, Drift, calibration_for, short
 from simulator.datasets.names import our_name
 from simulator.endpoints import LEXICAL
-from simulator.examination.telling import consistency_line
 from simulator.masking import masks_of
 from simulator.merging.telling import merged_note
 from simulator.probes import same_family
 from simulator.prompts import Texts
 from simulator.redaction.patterns import mask
 from simulator.reports.change_words import replay_note
+from simulator.reports.extras import consistency_line
 from simulator.reports.notes import Note
 from simulator.reports.words import Words, words_of
 from simulator.types import PASSED, Language, Results, Value
