@@ -3,7 +3,6 @@
 import json
 import random
 import sqlite3
-import tomllib
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -12,9 +11,11 @@ from typing import Any
 
 import pytest
 
+from simulator import find
 from simulator.commands.app import main
 from simulator.datasets.skipped import Skipped
-from simulator.reports import row_words
+from simulator.prompts import read_toml
+from simulator.reports import words
 from simulator.store import find_run, read_run
 from simulator.types import Conversation, Results
 from tests.servers.openai import serve
@@ -309,7 +310,7 @@ def test_a_data_set_is_needed(evaluate: Evaluate) -> None:
 def test_words_of_rows_stand_for_other_words() -> None:
     """Each belongs to a text of the reports, in both languages, and uses no variable that this lacks."""
     files = {"html": "page.toml", "fixes": "fixes.toml", "diff": "changes.toml"}
-    tables = {**toml("worksheets.toml"), **toml("words.toml")}
+    tables = {**toml("worksheets.toml"), **read_toml(words.FILE)}
     for table, entries in toml("rows.toml").items():
         usual = toml(files[table]) if table in files else tables[table]
         for key, pair in entries.items():
@@ -321,7 +322,7 @@ def test_words_of_rows_stand_for_other_words() -> None:
 
 def toml(name: str) -> dict[str, Any]:
     """A file of words of the reports."""
-    return tomllib.loads((row_words.FILE.parent / name).read_text(encoding="utf-8"))
+    return read_toml(next((find.ROOT / "simulator").rglob(name)))
 
 
 def test_a_lot_is_told(evaluate: Evaluate) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from simulator import find
 from simulator.commands.app import main
+from simulator.making import proposing
 from simulator.making.articles import Article, read_articles
 from simulator.making.asking import Prompts, check_form
 from simulator.making.checks import fault_of_check, fault_of_form, says_the_same
@@ -118,7 +119,7 @@ def test_a_passage_cannot_speak_to_the_model() -> None:
 
 def test_every_word_is_there_in_both_languages() -> None:
     """Each kind, wording and reason has its words."""
-    tables = read_toml(Path(find.__file__).parent / "making" / "words.toml")
+    tables = read_toml(proposing.WORDS)
     for language in LANGUAGES:
         assert set(KINDS) <= set(tables[language]["kind"])
         assert set(WORDINGS) == set(tables[language]["wording"])

@@ -17,7 +17,7 @@ from simulator.types import Case, Language
 if TYPE_CHECKING:
     from simulator.making.making import Making
 
-WORDS = Path(proposing.__file__).with_name("words.toml")
+WORDS = proposing.WORDS
 
 
 class Outcome:

@@ -1,12 +1,15 @@
 """Made questions into the team's worksheet of test questions, where they wait for approval."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from simulator.making.near import NearDuplicates
 from simulator.types import Case, Language
 
 QUESTIONS = "questions"
+# What the command says of it all.
+WORDS = Path(__file__).with_name("words.toml")
 
 
 class Proposed(NamedTuple):
