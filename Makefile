@@ -1,6 +1,6 @@
 # Everything runs in .venv of this checkout; the first target that needs it makes it.
 .DEFAULT_GOAL := help
-.PHONY: bench-intervals bench-rows bench-metrics bench-choices bench-classification bench-cluster help install demo story test check audit format coverage golden bench crash soak bench-blame bench-refusals bench-sheets bench-changes bench-many bench-money bench-validity bench-simulator lock clean
+.PHONY: baseline bench-intervals bench-rows bench-metrics bench-choices bench-classification bench-cluster help install demo story test check audit format coverage golden bench crash soak bench-blame bench-refusals bench-sheets bench-changes bench-many bench-money bench-validity bench-simulator lock clean
 
 BIN := .venv/bin
 READY := .venv/.ready
@@ -53,6 +53,10 @@ golden: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
+
+# Whether requests, grades and red turns of 100 recorded conversations are what they were.
+baseline: $(READY)
+	$(BIN)/python -m benchmarks.baseline
 
 bench-sheets: $(READY)
 	$(BIN)/python -m benchmarks.sheets
