@@ -1,14 +1,13 @@
 """The map from counted shares to grades is data: checked, monotone, and in the name of every grade."""
 
-import shutil
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.counting.grades import DECISIVE, FILE, FOLDER, Grades, capped, grade_of, rubric_of
-from simulator.counting.stand_ins import STAND_INS
+from simulator.counting.grades import FILE, Grades, capped, grade_of
+from simulator.counting.stand_ins import DECISIVE, STAND_INS, rubric_of
 from simulator.errors import PromptError
 from simulator.prompts import read_toml
 
@@ -75,26 +74,21 @@ def test_each_judge_has_its_own_rubric() -> None:
     assert all(rubric.startswith(f"lexical-{Grades().formula}-") for rubric in rubrics)
 
 
-@pytest.mark.parametrize("name", DECISIVE)
-def test_what_decides_grades_changes_the_rubric(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("at", range(len(DECISIVE)))
+def test_what_decides_grades_changes_the_rubric(tmp_path: Path, at: int) -> None:
     """So that grades of two maps are never mixed: limits, patterns, words of feeling and of opposites."""
-    for other in DECISIVE:
-        shutil.copy(FOLDER / other, tmp_path / other)
-    unchanged = rubric_of("similarity", tmp_path)
-    changed = tmp_path / "changed"
-    shutil.copytree(tmp_path, changed, ignore=shutil.ignore_patterns("changed"))
-    with (changed / name).open("a", encoding="utf-8") as file:
-        file.write("\n# another line\n")
+    changed = list(DECISIVE)
+    changed[at] = tmp_path / "changed.toml"
+    changed[at].write_text(f"{DECISIVE[at].read_text(encoding='utf-8')}\n# another line\n", encoding="utf-8")
 
-    assert unchanged == rubric_of("similarity")
-    assert rubric_of("similarity", changed) != unchanged
+    assert rubric_of("similarity", DECISIVE) == rubric_of("similarity")
+    assert rubric_of("similarity", tuple(changed)) != rubric_of("similarity")
 
 
 def test_a_new_formula_changes_the_rubric(tmp_path: Path) -> None:
     """Its version is in the name."""
-    for other in DECISIVE:
-        shutil.copy(FOLDER / other, tmp_path / other)
+    file = tmp_path / "grades.toml"
     text = FILE.read_text(encoding="utf-8")
-    (tmp_path / FILE.name).write_text(text.replace("formula = 3", "formula = 4"), encoding="utf-8")
+    file.write_text(text.replace("formula = 3", "formula = 4"), encoding="utf-8")
 
-    assert rubric_of("turn", tmp_path).startswith("lexical-4-")
+    assert rubric_of("turn", (file, *DECISIVE[1:])).startswith("lexical-4-")

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.counting.grades import rubric_of
-from simulator.counting.stand_ins import STAND_INS, LexicalJudge
+from simulator.counting.stand_ins import STAND_INS, LexicalJudge, rubric_of
 from simulator.kinds import share_of
 from simulator.types import Answer, Case, Exhibit, Passage, Score, Turn
 

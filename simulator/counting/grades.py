@@ -8,12 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from simulator.errors import PromptError
-from simulator.prompts import fingerprint, read_toml
+from simulator.prompts import read_toml
 
-FOLDER = Path(__file__).parent
-FILE = FOLDER / "grades.toml"
-# What else decides grades, and so is part of their fingerprint.
-DECISIVE = ("grades.toml", "dialogue_acts.toml", "feelings.toml", "polarity.toml")
+FILE = Path(__file__).with_name("grades.toml")
 # Grades have so many decimals: enough to tell answers apart, and few enough to read.
 DECIMALS = 2
 
@@ -66,13 +63,6 @@ def grades() -> Grades:
 def grade_of(share: float, judge: str, most: float = 5) -> float:
     """The grade (1 to `most`, at most 5) of a share (0..1) by the shipped map."""
     return grades().grade(share, judge, most)
-
-
-@cache
-def rubric_of(judge: str, folder: Path = FOLDER) -> str:
-    """What a stand-in's grades are filed under: formula, judge and all that decides grades, hashed."""
-    texts = [(folder / name).read_text(encoding="utf-8") for name in DECISIVE]
-    return f"lexical-{Grades(folder / FILE.name).formula}-{fingerprint(judge, *texts)}"
 
 
 def _table(path: Path, tables: Mapping[str, Any], key: str) -> Mapping[str, Any]:

@@ -1,14 +1,28 @@
 """What plays a judge where there is no key and no endpoint: deterministic, quick, and no language model."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
 
-from simulator.counting import claimwise, feelings, likeness, retrieved, turn, verdicts
-from simulator.counting.grades import rubric_of
+from simulator.counting import (
+    claimwise,
+    dialogue_acts,
+    feelings,
+    likeness,
+    retrieved,
+    stances,
+    turn,
+    verdicts,
+)
+from simulator.counting.grades import FILE, Grades
 from simulator.counting.reading import Reading
 from simulator.counting.verdicts import Verdict
 from simulator.kinds import share_of
+from simulator.prompts import fingerprint
 from simulator.types import Exhibit, Score
 
+# What decides grades, and so is part of their fingerprint.
+DECISIVE = (FILE, dialogue_acts.FILE, feelings.FILE, stances.FILE)
 # The judges of the shelf that have a stand-in.
 STAND_INS: dict[str, Callable[[Reading], Verdict]] = {
     "turn": turn.turn,
@@ -23,6 +37,13 @@ STAND_INS: dict[str, Callable[[Reading], Verdict]] = {
     "llm_similarity": likeness.llm_similarity,
     "llm_correctness": likeness.llm_correctness,
 }
+
+
+@cache
+def rubric_of(judge: str, files: Sequence[Path] = DECISIVE) -> str:
+    """What a stand-in's grades are filed under: formula, judge and all that decides grades, hashed."""
+    texts = [path.read_text(encoding="utf-8") for path in files]
+    return f"lexical-{Grades(files[0]).formula}-{fingerprint(judge, *texts)}"
 
 
 class LexicalJudge:
