@@ -17,13 +17,13 @@ from simulator.analysis.summary import summarise
 from simulator.blame.asking import At, found_anew, sought
 from simulator.blame.attribute import Articles, blames
 from simulator.blame.cause import Blame, Cause, Found
-from simulator.find import DEMO
+from simulator.core.settings import Settings
+from simulator.core.shelves import DEMO
+from simulator.core.types import Conversation, Ended, GradingContext, RedRules, Results, Run, Score
 from simulator.judging import Panel
 from simulator.knowledge import read_knowledge
-from simulator.settings import Settings
 from simulator.spending import Ledger
 from simulator.stage import Stage
-from simulator.types import Conversation, Ended, Exhibit, RedRules, Results, Run, Score
 
 CAUSES: tuple[Cause, ...] = get_args(Cause)
 JUDGES = ("turn", "relevance", "groundedness", "similarity", "fluency", "claims", "keigo")
@@ -101,7 +101,7 @@ async def _scores(talk: Conversation, panel: Panel) -> list[Score]:
     """The stand-ins' grades; the deciding one of the planted turn is made red where it is not."""
     found: list[Score] = []
     for number, turn in enumerate(talk.turns):
-        exhibit = Exhibit(
+        exhibit = GradingContext(
             conversation=talk.id, case=talk.case, persona="angry", turn=turn, earlier=talk.turns[:number]
         )
         last = number == len(talk.turns) - 1

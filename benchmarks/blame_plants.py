@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 from rag_adapters.demo import connect
 from simulator.blame.cause import Cause
 from simulator.cases import read_cases
-from simulator.find import DEMO
+from simulator.core.shelves import DEMO
+from simulator.core.templates import read_toml
+from simulator.core.types import Answer, Case, Failure, Language, Message, Passage, Query, Turn
+from simulator.counting.dialogue_acts import claims
 from simulator.knowledge import read_knowledge
-from simulator.lexical import claims
-from simulator.prompts import read_toml
-from simulator.types import Answer, Case, Failure, Language, Message, Passage, Query, Turn
 
 WORDS = read_toml(Path(__file__).with_name("blame.toml"))
 # The articles that so many cases need are deleted.

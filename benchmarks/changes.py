@@ -20,7 +20,7 @@ from simulator.analysis.intervals import student
 from simulator.changes.compared import is_worse
 from simulator.changes.differences import Pair, differences
 from simulator.changes.past import past_runs
-from simulator.types import RedRules
+from simulator.core.types import RedRules
 
 JUDGES, DRAWS = 6, 200
 # Below this a turn is red.

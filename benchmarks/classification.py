@@ -19,8 +19,8 @@ from typing import Any
 from benchmarks import classifiers
 from simulator.analysis.classification_table import Ranked, f1_table
 from simulator.commands.app import main as command
+from simulator.core.types import Results
 from simulator.store import read_run
-from simulator.types import Results
 
 DATA = Path(os.environ.get("REHEARSAL_BENCH_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 FILE = DATA / "jcm" / "classification_jcm_ja_dev.jsonl"

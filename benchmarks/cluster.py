@@ -11,10 +11,10 @@ import sys
 
 from benchmarks.measured import ROOT, Measured, measure, middle
 from simulator.cluster.engine import perform as on_workers
-from simulator.endpoints import endpoints
+from simulator.core.roles import endpoints
+from simulator.core.settings import Settings
 from simulator.experiment import create_run, perform
 from simulator.plan import read_plan
-from simulator.settings import Settings
 from simulator.spending import Ledger
 from simulator.stage import Stage
 from simulator.store import RunFile, read_run

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measured import ROOT, Measured, measure
+from simulator.core.types import Results
 from simulator.store import find_run, read_run
-from simulator.types import Results
 from tests.crash.endpoint import Watching
 from tests.crash.mix import RATES, extra_requests, failures, mean_of_answered, options
 from tests.crash.processes import Cold, Starter, Warm

@@ -23,21 +23,21 @@ from benchmarks.customers_data import TURNS, Corpus, corpora
 from benchmarks.lexical_validity import DATA
 from simulator.analysis.agreement import auroc
 from simulator.analysis.figures import Customers, Figure, Lengths
+from simulator.core.errors import RehearsalError
+from simulator.core.roles import endpoints
+from simulator.core.settings import Settings, load
+from simulator.core.shelves import persona, persona_names
+from simulator.core.types import Answer, Conversation, Ended, GradingContext, Language, Results, Score, Turn
+from simulator.counting.evidence import coverage
 from simulator.customers.faults import customer_faults
 from simulator.customers.figures import customers, length, spread
 from simulator.customers.guessing import NaiveBayes
 from simulator.customers.lines import lines_of
-from simulator.endpoints import endpoints
-from simulator.errors import RehearsalError
 from simulator.experiment import create_run, perform
-from simulator.find import persona, persona_names
-from simulator.lexical import coverage
 from simulator.plan import read_plan
-from simulator.settings import Settings, load
 from simulator.spending import Ledger
 from simulator.stage import Stage
 from simulator.store import find_run, read_run
-from simulator.types import Answer, Conversation, Ended, Exhibit, Language, Results, Score, Turn
 
 FOLDS = 5
 SIZES = (3,)
@@ -72,7 +72,7 @@ class Silent:
     def turn(self, conversation: Conversation) -> None:
         """A new turn is there."""
 
-    def graded(self, exhibit: Exhibit, scores: Sequence[Score]) -> None:
+    def graded(self, exhibit: GradingContext, scores: Sequence[Score]) -> None:
         """A turn has been graded."""
 
     def ended(self, conversation: Conversation) -> None:

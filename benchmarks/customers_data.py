@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.lexical_validity import DATA
-from simulator.types import Answer, Case, Facts, Language, Message
+from simulator.core.types import Answer, Case, Facts, Language, Message
 
 Row = dict[str, Any]
 # How a scenario says what the customer begins with, and what they are told about themselves.

@@ -76,7 +76,7 @@ def ours(metric: str, cutting: str) -> tuple[str, Measure]:
 
 
 def as_judge(metric: str, cutting: str, rows: Rows) -> float:
-    """The same by the judge: from texts to Case, Turn and Exhibit, and to a Score with its reason."""
+    """The same by the judge: from texts to Case, Turn and GradingContext, and to a Score with its reason."""
     from simulator.rubrics import load_judge
 
     judge: Any = load_judge(metric)
@@ -93,12 +93,12 @@ def as_a_run_does(metric: str, cutting: str, rows: Rows) -> float:
     """The same through the panel of a run, which checks what it is told; so many rows at a time as there."""
     import asyncio
 
-    from simulator import find
+    from simulator.core import shelves
     from simulator.judging import FunctionJudging, Panel
     from simulator.rubrics import Frame, load_judge
 
     judge: Any = load_judge(metric)
-    frame = Frame(find.JUDGES / "_frame.toml", find.JUDGES / "_guidelines.toml")
+    frame = Frame(shelves.JUDGES / "_frame.toml", shelves.JUDGES / "_guidelines.toml")
     panel = Panel([FunctionJudging(metric, judge, _given(judge, cutting), frame, "")])
 
     async def every(first: int) -> None:
@@ -117,18 +117,18 @@ def _given(judge: Any, cutting: str) -> dict[str, str]:
 
 def an_exhibit(at: int, answer: str, references: Sequence[str]) -> Any:
     """A row as it is put before a judge."""
-    from simulator.types import SCRIPTED, Answer, Case, Exhibit, Turn
+    from simulator.core.types import SCRIPTED, Answer, Case, GradingContext, Turn
 
     case = Case(id=str(at), question="?", language="ja", references=(tuple(references),))
     turn = Turn(index=1, user="?", answer=Answer(text=answer))
-    return Exhibit(conversation=f"{SCRIPTED}/{at}#0", case=case, persona=SCRIPTED, turn=turn)
+    return GradingContext(conversation=f"{SCRIPTED}/{at}#0", case=case, persona=SCRIPTED, turn=turn)
 
 
 class Cut:
     """Our tokenizer in the form that rouge_score takes."""
 
     def __init__(self, name: str) -> None:
-        from simulator.metrics import tokenizer
+        from simulator.metrics.tokens import tokenizer
 
         self.tokenize = tokenizer(name).cut
 

@@ -18,13 +18,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from simulator.commands.app import main as command
-from simulator.money import JPY_PER_USD
+from simulator.core.settings import JPY_PER_USD, Settings
+from simulator.core.templates import LANGUAGES
+from simulator.core.types import Language, Usage
 from simulator.plan import read_plan
-from simulator.prompts import LANGUAGES
-from simulator.settings import Settings
 from simulator.spending import Prices
 from simulator.store import find_run, read_run
-from simulator.types import Language, Usage
 from tests.servers.openai import OpenAIServer, Reply, play, serve
 
 # Questions, each asked by three customers.

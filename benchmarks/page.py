@@ -9,8 +9,8 @@ from typing import Any
 from benchmarks.measured import middle
 from simulator.analysis.gate import decide
 from simulator.analysis.summary import summarise
+from simulator.core.types import RedRules, Results, Score
 from simulator.reports.html import render
-from simulator.types import RedRules, Results, Score
 from tests.rehearsed import JUDGES, large
 
 RUNS = 5

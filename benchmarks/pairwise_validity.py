@@ -12,13 +12,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from simulator import find
 from simulator.analysis import trivial
 from simulator.analysis.intervals import interval_of_mean
-from simulator.endpoints import endpoints
+from simulator.connections import Connections
+from simulator.core import shelves
+from simulator.core.roles import endpoints
+from simulator.core.settings import Settings
+from simulator.core.types import Answer, Case, GradingContext, Message, Passage, Turn
 from simulator.files.rows import read_rows
 from simulator.limits import GRADING
-from simulator.llm import Connections
 from simulator.models import Models
 from simulator.pairwise.figures import Apart, Compared, compared
 from simulator.pairwise.judging import ModelJudging, PairJudging
@@ -28,9 +30,7 @@ from simulator.pairwise.pairs import Pair
 from simulator.pairwise.prompt import PairPrompt
 from simulator.pairwise.sitting import judged
 from simulator.pairwise.stand_in import StandInJudging
-from simulator.settings import Settings
 from simulator.spending import Ledger
-from simulator.types import Answer, Case, Exhibit, Message, Passage, Turn
 
 # The dimension that counts where people judged several.
 OVERALL = "overall"
@@ -84,7 +84,7 @@ def _preferred(row: Row) -> Preferred:
     )
 
 
-def _exhibit(row: Row, answer: str) -> Exhibit:
+def _exhibit(row: Row, answer: str) -> GradingContext:
     """An answer that stands in the file as the reference is no yardstick for the other one."""
     reference = row.get("reference")
     known = [reference] if reference and reference not in (row["answer_a"], row["answer_b"]) else []
@@ -102,7 +102,7 @@ def _exhibit(row: Row, answer: str) -> Exhibit:
         user=case.question,
         answer=Answer(text=answer, passages=passages, shows_passages=bool(contexts)),
     )
-    return Exhibit(conversation=row["id"], case=case, persona="-", turn=turn)
+    return GradingContext(conversation=row["id"], case=case, persona="-", turn=turn)
 
 
 def _vote(vote: Any) -> int:
@@ -133,15 +133,17 @@ def scorers(pairs: Sequence[Preferred]) -> list[Scored]:
     return found + [Scored(f"published {name}", [each.published[name] for each in pairs]) for name in whole]
 
 
-def _signs(pairs: Iterable[tuple[Exhibit, Exhibit]], score: Callable[[Exhibit], float]) -> list[int]:
+def _signs(
+    pairs: Iterable[tuple[GradingContext, GradingContext]], score: Callable[[GradingContext], float]
+) -> list[int]:
     return [_sign(score(other) - score(one)) for one, other in pairs]
 
 
-def _rouge(exhibit: Exhibit) -> float:
+def _rouge(exhibit: GradingContext) -> float:
     return trivial.rouge_l(exhibit.turn.answer.text, exhibit.references)
 
 
-def _precision(exhibit: Exhibit) -> float:
+def _precision(exhibit: GradingContext) -> float:
     texts = [passage.text for passage in exhibit.turn.answer.passages]
     return trivial.token_precision(exhibit.turn.answer.text, texts, exhibit.case.language)
 
@@ -243,7 +245,7 @@ async def _judged(pairs: Sequence[Preferred], settings: Settings, ledger: Ledger
     with tempfile.TemporaryDirectory() as folder:
         judge: PairJudging = StandInJudging()
         if model is not None:
-            prompt = PairPrompt(find.JUDGES / "_pairwise.toml", find.JUDGES / "_guidelines.toml")
+            prompt = PairPrompt(shelves.JUDGES / "_pairwise.toml", shelves.JUDGES / "_guidelines.toml")
             kept = Kept(Path(folder), prompt.fingerprint(model.endpoint.model))
             judge = ModelJudging(prompt, model, settings.seed, lambda _: kept)
         try:

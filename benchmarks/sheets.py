@@ -10,11 +10,14 @@ import time
 
 from simulator.analysis.gate import decide
 from simulator.analysis.summary import summarise
-from simulator.reports.sheets import Door, Pushed, pull, push, target
+from simulator.core.types import RedRules
+from simulator.reports.sheets import pull, push
+from simulator.reports.sheets.address import target
+from simulator.reports.sheets.door import Door
+from simulator.reports.sheets.push import Pushed
 from simulator.reports.told import Told
 from simulator.reports.worksheet import Worksheet
 from simulator.reports.worksheets import worksheets
-from simulator.types import RedRules
 from tests.rehearsed import JUDGES, large
 from tests.servers.loopback import on_thread
 from tests.servers.sheets import SheetsServer

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.measured import ROOT
-from simulator.errors import RunFileError
+from simulator.core.errors import RunFileError
 from simulator.store import find_run, read_run
 from tests.crash.mix import RATES, failures, options
 from tests.crash.processes import environment

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from simulator.commands.app import main as run
-from simulator.find import ROOT
-from simulator.types import Language
+from simulator.core.shelves import ROOT
+from simulator.core.types import Language
 
 FOLDER = ROOT / "demo" / "story"
 PAGES: dict[Language, Path] = {

@@ -25,10 +25,10 @@ from simulator.calibration.console import bounded
 from simulator.calibration.dimension import dimension
 from simulator.calibration.grading import Graded, JudgeName, Sitting, filed, judged_with, sample
 from simulator.calibration.labels import LabelFile, Labelled, mark_between_references, read_labels
-from simulator.endpoints import endpoints
-from simulator.errors import InputError, RehearsalError, UnknownName
-from simulator.find import judge_names
-from simulator.settings import Settings, load
+from simulator.core.errors import InputError, RehearsalError, UnknownName
+from simulator.core.roles import endpoints
+from simulator.core.settings import Settings, load
+from simulator.core.shelves import judge_names
 from simulator.spending import Ledger
 from simulator.stage import Stage
 

@@ -34,8 +34,8 @@ def main() -> None:
 
 def _stored(folder: Path) -> Path:
     """The run file of a large run."""
+    from simulator.core.types import Utterance
     from simulator.store import RunFile
-    from simulator.types import Utterance
     from tests.rehearsed import large
 
     results = large(CONVERSATIONS)
@@ -52,11 +52,11 @@ def one(way: str, run: str) -> None:
     """The worksheets of a run, written one way or not at all."""
     from simulator.analysis.gate import decide
     from simulator.analysis.summary import summarise
+    from simulator.core.types import RedRules
     from simulator.reports import xlsx
     from simulator.reports.told import Told
     from simulator.reports.worksheets import worksheets
     from simulator.store import read_run
-    from simulator.types import RedRules
     from tests.rehearsed import JUDGES
 
     results = read_run(Path(run))

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from judges._keigo_forms import Finding, Severity, pattern, quoted, tables
 from judges._keigo_reading import Sentence, is_japanese
-from simulator import Exhibit, straight
+from simulator import GradingContext, straight
 
 # A sentence is quoted by so many of its last characters.
 TAIL = 24
@@ -40,7 +40,7 @@ def repeats(answer: str, sentences: Sequence[Sentence]) -> Iterator[Finding]:
             yield _tail("commanding", "minor", answer, each, order["better"])
 
 
-def missing_apology(exhibit: Exhibit) -> Iterator[Finding]:
+def missing_apology(exhibit: GradingContext) -> Iterator[Finding]:
     """A complaint that is answered without a word of apology, and without a softening one."""
     answer = straight(exhibit.turn.answer.text)
     spoken = "ja" if is_japanese(answer) else "en"
@@ -60,7 +60,7 @@ def complains(said: str) -> bool:
     return bool(pattern(language, "complaint", "cues").search(kept))
 
 
-def _shouts(exhibit: Exhibit) -> bool:
+def _shouts(exhibit: GradingContext) -> bool:
     """An upset customer's exclamation mark, unless somebody has apologised to them before."""
     answers = [straight(turn.answer.text) for turn in exhibit.earlier]
     soothed = any(

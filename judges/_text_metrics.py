@@ -4,14 +4,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from simulator import Exhibit, Score, Texts, metrics
+from simulator import GradingContext, Score, Texts, metrics
 
 TEXTS = Texts(Path(__file__).with_name("_text_metrics.toml"))
 
 Compare = Callable[[str, Sequence[str]], metrics.Measured]
 
 
-def graded(judge: str, exhibit: Exhibit, references: Sequence[str], compare: Compare) -> Score:
+def graded(judge: str, exhibit: GradingContext, references: Sequence[str], compare: Compare) -> Score:
     """The measure (0..1) of the answer against the nearest reference; skipped without one of this turn."""
     wanted = [each for each in references or exhibit.references if each.strip()]
     if not wanted:
@@ -46,11 +46,11 @@ def _detail(found: metrics.Measured) -> dict[str, Any]:
     return parts | {"tokenizer": found.tokenizer, "variant": found.variant}
 
 
-def _say(exhibit: Exhibit, key: str, **values: str) -> str:
+def _say(exhibit: GradingContext, key: str, **values: str) -> str:
     return TEXTS(exhibit.case.language, key, **values, turn=str(exhibit.turn.index))
 
 
-def _score(judge: str, exhibit: Exhibit, **fields: Any) -> Score:
+def _score(judge: str, exhibit: GradingContext, **fields: Any) -> Score:
     return Score(
         judge=judge, conversation=exhibit.conversation, turn=exhibit.turn.index, scale=(0, 1), **fields
     )

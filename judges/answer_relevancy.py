@@ -4,13 +4,13 @@ from pathlib import Path
 from typing import Any
 
 from judges._angle import cosine_of
-from simulator import Embed, Exhibit, Fill, Score, Texts
+from simulator import Embed, Fill, GradingContext, Score, Texts
 
 SCALE = (0, 1)
 TEXTS = Texts(Path(__file__).with_name("_answer_relevancy.toml"))
 
 
-async def answer_relevancy(exhibit: Exhibit, embed: Embed, fill: Fill | None = None) -> Score:
+async def answer_relevancy(exhibit: GradingContext, embed: Embed, fill: Fill | None = None) -> Score:
     """Mean cosine (0..1) of the customer's words and three questions that the answer would answer.
 
     The answer relevancy of RAGAS (Es et al., 2023): a model writes the questions from the answer alone,
@@ -38,7 +38,7 @@ async def answer_relevancy(exhibit: Exhibit, embed: Embed, fill: Fill | None = N
     return _score(exhibit, state="scored", value=value, raw=value, reason=reason, detail=detail)
 
 
-def _answer_alone(exhibit: Exhibit) -> Exhibit:
+def _answer_alone(exhibit: GradingContext) -> GradingContext:
     """The turn without what was asked: the questions must come from the answer."""
     answer = exhibit.turn.answer.model_copy(update={"passages": ()})
     case = exhibit.case.model_copy(update={"references": (), "history": ()})
@@ -46,7 +46,7 @@ def _answer_alone(exhibit: Exhibit) -> Exhibit:
     return exhibit.model_copy(update={"case": case, "turn": turn, "earlier": ()})
 
 
-def _score(exhibit: Exhibit, **fields: Any) -> Score:
+def _score(exhibit: GradingContext, **fields: Any) -> Score:
     return Score(
         judge="answer_relevancy",
         conversation=exhibit.conversation,

@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import Any
 
-from simulator import Exhibit, Score, Texts, multiple_choice
+from simulator import GradingContext, Score, Texts, multiple_choice
 
 SCALE = (0, 1)
 TEXTS = Texts(Path(__file__).with_name("_choice.toml"))
 
 
-def choice(exhibit: Exhibit) -> Score:
+def choice(exhibit: GradingContext) -> Score:
     """1 when the choice that the answer states last is the right one, else 0.
 
     Read as OpenAI's simple-evals does (`Answer: C`), and in the forms that Japanese and English answers have:
@@ -37,7 +37,7 @@ def choice(exhibit: Exhibit) -> Score:
     )
 
 
-def _likeliest(exhibit: Exhibit) -> multiple_choice.Stated | None:
+def _likeliest(exhibit: GradingContext) -> multiple_choice.Stated | None:
     """The letter that the endpoint held for the likeliest; None where it told of none, or of a tie."""
     known = multiple_choice.letters(len(exhibit.case.choices))
     told = sorted((value, key) for key, value in exhibit.turn.answer.logprobs.items() if key in tuple(known))
@@ -46,15 +46,15 @@ def _likeliest(exhibit: Exhibit) -> multiple_choice.Stated | None:
     return multiple_choice.Stated(told[-1][1], "likelihood")
 
 
-def _text(exhibit: Exhibit, letter: str) -> str:
+def _text(exhibit: GradingContext, letter: str) -> str:
     return exhibit.case.choices[multiple_choice.LETTERS.index(letter)]
 
 
-def _say(exhibit: Exhibit, key: str, **values: str) -> str:
+def _say(exhibit: GradingContext, key: str, **values: str) -> str:
     return TEXTS(exhibit.case.language, key, **values)
 
 
-def _score(exhibit: Exhibit, **fields: Any) -> Score:
+def _score(exhibit: GradingContext, **fields: Any) -> Score:
     return Score(
         judge="choice", conversation=exhibit.conversation, turn=exhibit.turn.index, scale=SCALE, **fields
     )

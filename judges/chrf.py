@@ -1,11 +1,11 @@
 """chrF: the runs of characters that answer and reference share."""
 
 from judges._text_metrics import graded
-from simulator import Exhibit, Score, metrics
+from simulator import GradingContext, Score, metrics
 
 SCALE = (0, 1)
 
 
-def chrf(exhibit: Exhibit, references: tuple[str, ...] = ()) -> Score:
+def chrf(exhibit: GradingContext, references: tuple[str, ...] = ()) -> Score:
     """chrF2 (0..1) against the nearest reference (Popović, 2015): a hundredth of what sacrebleu shows."""
     return graded("chrf", exhibit, references, metrics.chrf)

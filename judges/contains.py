@@ -1,12 +1,12 @@
 """Contains: whether a reference stands in the answer, word for word."""
 
 from judges._text_metrics import graded
-from simulator import Exhibit, Score, metrics
+from simulator import GradingContext, Score, metrics
 
 SCALE = (0, 1)
 
 
-def contains(exhibit: Exhibit, references: tuple[str, ...] = ()) -> Score:
+def contains(exhibit: GradingContext, references: tuple[str, ...] = ()) -> Score:
     """1 when one of the references stands in the answer, else 0; compared as exact_match does.
 
     A number is found whole (10 is not in 100), and so is a word of a script with spaces.

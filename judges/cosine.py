@@ -1,13 +1,13 @@
 """Cosine: how near the answer's embedding is to that of the reference."""
 
 from judges._angle import cosine_of
-from simulator import Embed, Exhibit, Score
+from simulator import Embed, GradingContext, Score
 
 # From which cosine on the grades 2, 3, 4 and 5 are given.
 LIMITS = (0.2, 0.4, 0.6, 0.8)
 
 
-async def cosine(exhibit: Exhibit, embed: Embed, references: tuple[str, ...] = ()) -> Score:
+async def cosine(exhibit: GradingContext, embed: Embed, references: tuple[str, ...] = ()) -> Score:
     """The cosine (-1..1) of the embeddings of answer and nearest reference, as a grade from 1 to 5.
 
     a·b / (|a| |b|), binned at 0.2, 0.4, 0.6 and 0.8 (0.8 and above is 5): the embedding distance score of the
@@ -22,7 +22,7 @@ async def cosine(exhibit: Exhibit, embed: Embed, references: tuple[str, ...] = (
     return _score(exhibit, grade=grade, cosine=round(nearest, 4), reason=f"cosine {nearest:.2f}")
 
 
-def _score(exhibit: Exhibit, *, reason: str, grade: int = 0, cosine: float = 0.0) -> Score:
+def _score(exhibit: GradingContext, *, reason: str, grade: int = 0, cosine: float = 0.0) -> Score:
     """Grade 0 stands for a skipped turn."""
     return Score(
         judge="cosine",

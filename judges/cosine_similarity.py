@@ -1,12 +1,12 @@
 """Cosine similarity: how near the answer's embedding is to that of the reference, not as a grade."""
 
 from judges._angle import cosine_of
-from simulator import Embed, Exhibit, Score
+from simulator import Embed, GradingContext, Score
 
 SCALE = (0, 1)
 
 
-async def cosine_similarity(exhibit: Exhibit, embed: Embed, references: tuple[str, ...] = ()) -> Score:
+async def cosine_similarity(exhibit: GradingContext, embed: Embed, references: tuple[str, ...] = ()) -> Score:
     """The cosine of the embeddings of answer and nearest reference, 0 to 1: opposite directions are 0 too.
 
     a·b / (|a| |b|), for thresholds per output. Needs a reference of the very turn; skipped without one.

@@ -1,12 +1,12 @@
 """Exact match: whether the answer is a reference, word for word."""
 
 from judges._text_metrics import graded
-from simulator import Exhibit, Score, metrics
+from simulator import GradingContext, Score, metrics
 
 SCALE = (0, 1)
 
 
-def exact_match(exhibit: Exhibit, references: tuple[str, ...] = ()) -> Score:
+def exact_match(exhibit: GradingContext, references: tuple[str, ...] = ()) -> Score:
     """1 when the answer is one of the references, else 0.
 
     Width (NFKC), case, surrounding punctuation and the commas of thousands make no difference:

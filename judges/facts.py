@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import Any
 
-from simulator import Exhibit, Passage, Score, Specific, Texts, located, specifics_of
+from simulator import GradingContext, Passage, Score, Specific, Texts, located, specifics_of
 
 SCALE = (0, 1)
 TEXTS = Texts(Path(__file__).with_name("_facts.toml"))
 
 
-def facts(exhibit: Exhibit, contacts: tuple[str, ...] = ()) -> Score:
+def facts(exhibit: GradingContext, contacts: tuple[str, ...] = ()) -> Score:
     """The share (0..1) of the answer's checkable details that its passages or the contact list hold.
 
     Spelling does not matter (1万円 is 10,000 yen, 午後6時 is 18:00), and what the customer said is no
@@ -51,14 +51,14 @@ def _whole(passage: Passage) -> str:
     return "\n".join((passage.text, *addresses))
 
 
-def _said(exhibit: Exhibit) -> list[str]:
+def _said(exhibit: GradingContext) -> list[str]:
     """All that the customer has said up to this turn, as meant and as typed."""
     turns = (*exhibit.earlier, exhibit.turn)
     before = [message.content for message in exhibit.case.history if message.role == "user"]
     return [exhibit.case.question, *before, *(turn.meant for turn in turns), *(turn.user for turn in turns)]
 
 
-def _score(exhibit: Exhibit, **fields: Any) -> Score:
+def _score(exhibit: GradingContext, **fields: Any) -> Score:
     return Score(
         judge="facts", conversation=exhibit.conversation, turn=exhibit.turn.index, scale=SCALE, **fields
     )

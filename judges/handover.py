@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import Any
 
-from simulator import Exhibit, Fill, Score, Texts, is_handover
+from simulator import Fill, GradingContext, Score, Texts, is_handover
 
 SCALE = (0, 1)
 TEXTS = Texts(Path(__file__).with_name("_handover.toml"))
 
 
-async def handover(exhibit: Exhibit, fill: Fill | None = None) -> Score:
+async def handover(exhibit: GradingContext, fill: Fill | None = None) -> Score:
     """1 when a person took over exactly if one should have; half of it when the contact given is wrong.
 
     What should have been is the case's `handover` (required, forbidden); where that is optional a model
@@ -28,7 +28,7 @@ async def handover(exhibit: Exhibit, fill: Fill | None = None) -> Score:
 
 
 def _verdict(
-    exhibit: Exhibit, done: bool, needed: bool | None, *, contact_is_right: bool, said: str
+    exhibit: GradingContext, done: bool, needed: bool | None, *, contact_is_right: bool, said: str
 ) -> Score:
     if needed is None:
         return _score(exhibit, state="skipped", reason=_say(exhibit, "undecided"))
@@ -49,11 +49,11 @@ def _verdict(
     )
 
 
-def _say(exhibit: Exhibit, key: str) -> str:
+def _say(exhibit: GradingContext, key: str) -> str:
     return TEXTS(exhibit.case.language, key)
 
 
-def _score(exhibit: Exhibit, **fields: Any) -> Score:
+def _score(exhibit: GradingContext, **fields: Any) -> Score:
     return Score(
         judge="handover", conversation=exhibit.conversation, turn=exhibit.turn.index, scale=SCALE, **fields
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 from judges._keigo_forms import Finding, listed, matches
 from judges._keigo_reading import is_japanese, sentences
 from judges._keigo_rules import blunt_refusal, missing_apology, plain_forms, repeats
-from simulator import Exhibit, Score, Texts
+from simulator import GradingContext, Score, Texts
 
 TEXTS = Texts(Path(__file__).with_name("_keigo.toml"))
 GRAVITY = ("major", "moderate", "minor")
@@ -14,7 +14,7 @@ GRAVITY = ("major", "moderate", "minor")
 NAMED, KEPT = 3, 30
 
 
-def keigo(exhibit: Exhibit, ng_words: tuple[str, ...] = ()) -> Score:
+def keigo(exhibit: GradingContext, ng_words: tuple[str, ...] = ()) -> Score:
     """A grade of the politeness language, 5 (nothing found) to 1 (rude, or plain form throughout).
 
     4: one minor fault; 3: one moderate or several minor ones; 2: several moderate or a major one.
@@ -37,7 +37,7 @@ def keigo(exhibit: Exhibit, ng_words: tuple[str, ...] = ()) -> Score:
     )
 
 
-def findings(exhibit: Exhibit, ng_words: tuple[str, ...] = ()) -> list[Finding]:
+def findings(exhibit: GradingContext, ng_words: tuple[str, ...] = ()) -> list[Finding]:
     """All faults of an answer, the gravest first, then as they stand in it."""
     answer = exhibit.turn.answer.text
     read = sentences(answer)
@@ -67,7 +67,7 @@ def _shown(finding: Finding) -> dict[str, str]:
     return {key: getattr(finding, key) for key in ("kind", "severity", "quote", "better")}
 
 
-def _reason(exhibit: Exhibit, found: list[Finding]) -> str:
+def _reason(exhibit: GradingContext, found: list[Finding]) -> str:
     """One line that names the first few faults, with the better wording."""
     language = exhibit.case.language
     if not found:

@@ -5,12 +5,12 @@ from functools import lru_cache
 from typing import Any
 
 from judges._label_reading import TEXTS, Reader, Said
-from simulator import Exhibit, Score
+from simulator import GradingContext, Score
 
 SCALE = (0, 1)
 
 
-def label(exhibit: Exhibit, labels: Mapping[str, Sequence[str]]) -> Score:
+def label(exhibit: GradingContext, labels: Mapping[str, Sequence[str]]) -> Score:
     """1 when the label read from the answer is the row's, else 0; one that cannot be read is wrong.
 
     Where the endpoint told how likely each label was, the likeliest counts. Rows without a label are skipped.
@@ -31,7 +31,7 @@ def label(exhibit: Exhibit, labels: Mapping[str, Sequence[str]]) -> Score:
     return _graded(exhibit, right=right, reason=_say(exhibit, key, **told), detail=detail)
 
 
-def _likeliest(exhibit: Exhibit, labels: Mapping[str, Sequence[str]]) -> Said | None:
+def _likeliest(exhibit: GradingContext, labels: Mapping[str, Sequence[str]]) -> Said | None:
     """The label whose text is the likeliest; None where nobody told, or all were equally likely."""
     told = exhibit.turn.answer.logprobs
     forms = {form: name for name, texts in reversed([*labels.items()]) for form in reversed(texts)}
@@ -51,15 +51,15 @@ def _reader(labels: tuple[tuple[str, tuple[str, ...]], ...]) -> Reader:
     return Reader(dict(labels))
 
 
-def _graded(exhibit: Exhibit, *, right: bool, **fields: Any) -> Score:
+def _graded(exhibit: GradingContext, *, right: bool, **fields: Any) -> Score:
     return _score(exhibit, state="scored", value=float(right), raw=float(right), **fields)
 
 
-def _say(exhibit: Exhibit, key: str, **values: str) -> str:
+def _say(exhibit: GradingContext, key: str, **values: str) -> str:
     return TEXTS(exhibit.case.language, key, **values)
 
 
-def _score(exhibit: Exhibit, **fields: Any) -> Score:
+def _score(exhibit: GradingContext, **fields: Any) -> Score:
     return Score(
         judge="label", conversation=exhibit.conversation, turn=exhibit.turn.index, scale=(0, 1), **fields
     )

@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from simulator import Exhibit, Score, Texts, straight
+from simulator import GradingContext, Score, Texts, straight
 
 SCALE = (0, 1)
 TEXTS = Texts(Path(__file__).with_name("_language_match.toml"))
@@ -43,7 +43,7 @@ _WORDS: dict[str, str] = tomllib.loads(TEXTS.path.read_text(encoding="utf-8"))["
 _ENGLISH, _OTHER_LATIN = (frozenset(_WORDS[name].split()) for name in ("english", "other"))
 
 
-def language_match(exhibit: Exhibit) -> Score:
+def language_match(exhibit: GradingContext) -> Score:
     """1 when the answer is in the customer's language, 0 when it is in another, 0.5 when it mixes them.
 
     Addresses, code, numbers, names and what stands in quotation marks or short brackets do not count.
@@ -116,7 +116,7 @@ def _is_of_other_script(letter: str) -> bool:
     return letter >= _LATIN_END and not any(pattern.match(letter) for pattern in (_KANA, _HAN, _HANGUL))
 
 
-def _written_in(exhibit: Exhibit) -> str:
+def _written_in(exhibit: GradingContext) -> str:
     """The language of the customer's words, or of the case where they tell none."""
     told = languages_of(exhibit.turn.user)
     language = max(told, key=told.__getitem__, default="")
@@ -125,7 +125,7 @@ def _written_in(exhibit: Exhibit) -> str:
     return exhibit.case.language
 
 
-def _score(exhibit: Exhibit, **fields: Any) -> Score:
+def _score(exhibit: GradingContext, **fields: Any) -> Score:
     return Score(
         judge="language_match",
         conversation=exhibit.conversation,

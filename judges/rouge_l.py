@@ -1,11 +1,11 @@
 """ROUGE-L: what answer and reference have in common, in the same order."""
 
 from judges._text_metrics import graded
-from simulator import Exhibit, Score, metrics
+from simulator import GradingContext, Score, metrics
 
 SCALE = (0, 1)
 
 
-def rouge_l(exhibit: Exhibit, references: tuple[str, ...] = (), tokenizer: str = "cjk-char") -> Score:
+def rouge_l(exhibit: GradingContext, references: tuple[str, ...] = (), tokenizer: str = "cjk-char") -> Score:
     """F (0..1) of the longest common subsequence with the nearest reference (Lin, 2004)."""
     return graded("rouge_l", exhibit, references, lambda a, r: metrics.rouge_l(a, r, tokenizer))

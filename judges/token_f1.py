@@ -1,11 +1,11 @@
 """Token F1: the words and characters that answer and reference share."""
 
 from judges._text_metrics import graded
-from simulator import Exhibit, Score, metrics
+from simulator import GradingContext, Score, metrics
 
 SCALE = (0, 1)
 
 
-def token_f1(exhibit: Exhibit, references: tuple[str, ...] = (), tokenizer: str = "cjk-char") -> Score:
+def token_f1(exhibit: GradingContext, references: tuple[str, ...] = (), tokenizer: str = "cjk-char") -> Score:
     """F1 (0..1) of the tokens in common with the nearest reference, in any order (SQuAD)."""
     return graded("token_f1", exhibit, references, lambda a, r: metrics.token_f1(a, r, tokenizer))

@@ -3,50 +3,55 @@
 Names are looked up when they are first used, so that importing one word loads one module.
 """
 
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from simulator import metrics, multiple_choice, returned
-    from simulator.bodies import ACCEPTED, PIECE, BodyError, unpacked
+    from simulator import metrics, multiple_choice
     from simulator.cache import close_to_others, private_file, private_folder
-    from simulator.errors import InputError, RagFailure, Transient
-    from simulator.exchange import client_words, http_client
-    from simulator.find import user_object
-    from simulator.hidden import is_telling
-    from simulator.knowledge import read_knowledge
-    from simulator.lexical import is_handover
-    from simulator.passages import passages_of
-    from simulator.patience import Notices
-    from simulator.prompts import Texts
-    from simulator.rates import wait_asked_for
-    from simulator.specifics import Specific, located, specifics_of
-    from simulator.threads import is_async, on_a_thread
-    from simulator.traits import Traits, traits_of
-    from simulator.types import (
+    from simulator.core import answers as returned
+    from simulator.core.answers import passages_of
+    from simulator.core.bodies import ACCEPTED, PIECE, BodyError, unpacked
+    from simulator.core.concurrency import is_async, on_a_thread
+    from simulator.core.errors import InputError, RagFailure, Transient
+    from simulator.core.secrets import is_telling
+    from simulator.core.shelves import user_object
+    from simulator.core.templates import Texts
+    from simulator.core.types import (
         Answer,
         Case,
         Chat,
         Embed,
-        Exhibit,
         Fill,
+        GradingContext,
         Message,
         Passage,
         Query,
         Rag,
         Score,
+        Traits,
         Turn,
         Usage,
+        traits_of,
     )
+    from simulator.counting.dialogue_acts import is_handover
+    from simulator.exchange import client_words, http_client
+    from simulator.knowledge import read_knowledge
+    from simulator.patience import Notices
+    from simulator.rates import wait_asked_for
+    from simulator.specifics import Specific, located, specifics_of
     from simulator.typography import straight, straight_pattern
 
+# Public names that are modules.
+_MODULES = frozenset({"metrics", "multiple_choice", "returned"})
 _HOME = {
-    "BodyError": "bodies",
-    "unpacked": "bodies",
-    "ACCEPTED": "bodies",
-    "PIECE": "bodies",
+    "BodyError": "core.bodies",
+    "unpacked": "core.bodies",
+    "ACCEPTED": "core.bodies",
+    "PIECE": "core.bodies",
     "client_words": "exchange",
     "close_to_others": "cache",
     "private_file": "cache",
@@ -54,40 +59,40 @@ _HOME = {
     "http_client": "exchange",
     "wait_asked_for": "rates",
     "Notices": "patience",
-    "Answer": "types",
-    "Case": "types",
-    "Chat": "types",
-    "Embed": "types",
-    "Exhibit": "types",
-    "Fill": "types",
-    "Message": "types",
-    "Passage": "types",
-    "Query": "types",
-    "Rag": "types",
-    "Score": "types",
-    "Turn": "types",
-    "Usage": "types",
-    "InputError": "errors",
-    "Texts": "prompts",
+    "Answer": "core.types",
+    "Case": "core.types",
+    "Chat": "core.types",
+    "Embed": "core.types",
+    "GradingContext": "core.types",
+    "Fill": "core.types",
+    "Message": "core.types",
+    "Passage": "core.types",
+    "Query": "core.types",
+    "Rag": "core.types",
+    "Score": "core.types",
+    "Turn": "core.types",
+    "Usage": "core.types",
+    "InputError": "core.errors",
+    "Texts": "core.templates",
     "Specific": "specifics",
-    "is_async": "threads",
-    "is_handover": "lexical",
-    "is_telling": "hidden",
+    "is_async": "core.concurrency",
+    "is_handover": "counting.dialogue_acts",
+    "is_telling": "core.secrets",
     "located": "specifics",
     "metrics": "metrics",
     "multiple_choice": "multiple_choice",
-    "on_a_thread": "threads",
-    "passages_of": "passages",
-    "returned": "returned",
+    "on_a_thread": "core.concurrency",
+    "passages_of": "core.answers",
+    "returned": "core.answers",
     "read_knowledge": "knowledge",
     "straight": "typography",
     "straight_pattern": "typography",
     "specifics_of": "specifics",
-    "RagFailure": "errors",
-    "Traits": "traits",
-    "Transient": "errors",
-    "traits_of": "traits",
-    "user_object": "find",
+    "RagFailure": "core.errors",
+    "Traits": "core.types",
+    "Transient": "core.errors",
+    "traits_of": "core.types",
+    "user_object": "core.shelves",
 }
 
 __all__ = [
@@ -98,8 +103,8 @@ __all__ = [
     "Case",
     "Chat",
     "Embed",
-    "Exhibit",
     "Fill",
+    "GradingContext",
     "InputError",
     "Message",
     "Notices",
@@ -140,10 +145,26 @@ __all__ = [
 ]
 
 
+# Names of earlier versions, which go with the next release.
+_FORMERLY = {"Exhibit": "GradingContext"}
+
+
+# Names of earlier versions, which go with the next release.
+_FORMERLY = {"Exhibit": "GradingContext"}
+
+
 def __getattr__(name: str) -> Any:
     """The public name `name`, from the module it lives in."""
+    if name in _FORMERLY:
+        msg = f"simulator.{name} is now simulator.{_FORMERLY[name]}"
+        warnings.warn(msg, DeprecationWarning, stacklevel=2)
+        name = _FORMERLY[name]
+    if name in _FORMERLY:
+        msg = f"simulator.{name} is now simulator.{_FORMERLY[name]}"
+        warnings.warn(msg, DeprecationWarning, stacklevel=2)
+        name = _FORMERLY[name]
     if name not in _HOME:
         msg = f"module 'simulator' has no attribute '{name}'"
         raise AttributeError(msg)
     home = import_module(f"simulator.{_HOME[name]}")
-    return home if _HOME[name] == name else getattr(home, name)
+    return home if name in _MODULES else getattr(home, name)

@@ -10,8 +10,8 @@ from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from simulator.errors import RehearsalError
-from simulator.money import dollars
+from simulator.core.errors import RehearsalError
+from simulator.core.settings import dollars
 
 
 class BudgetSpent(RehearsalError):

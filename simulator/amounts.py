@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import NamedTuple
 
+from simulator.core.types import Case, Conversation, Language, Role
 from simulator.sizes import CaseSizes, Guess, Lengths, Sizes, embeds, usual, wants_references
 from simulator.stage import Stage
-from simulator.types import Case, Conversation, Language, Role
 
 Who = tuple[Role, str]
 # A judge that embeds what a model filled in compares so many texts with what the customer said.

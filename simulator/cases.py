@@ -8,7 +8,8 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import JsonValue
 
-from simulator.errors import CaseFileError
+from simulator.core.errors import CaseFileError
+from simulator.core.types import Answer, Case, Language
 from simulator.files.columns import COLUMNS, columns_by_field, field_of, has_question, is_empty, is_extra
 from simulator.files.mapping import Mapped
 from simulator.files.multiple_choice import choice_columns, settle, with_choices
@@ -19,7 +20,6 @@ from simulator.files.tables import Fits
 from simulator.files.text import language_of
 from simulator.files.turns import NO_QUESTION, from_turns, question_of
 from simulator.files.values import READERS, Cell, answerability_tags
-from simulator.types import Answer, Case, Language
 
 
 def read_cases(

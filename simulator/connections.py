@@ -14,13 +14,13 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 from tenacity.wait import wait_base
 
 from simulator.cache import ResponseCache
+from simulator.core.roles import Endpoint
+from simulator.core.settings import Settings
 from simulator.embedding import Batches, Send
-from simulator.endpoints import Endpoint
 from simulator.exchange import http_client, may_pass
 from simulator.limits import Limiter, RetryAfter
 from simulator.patience import Notices, Patience
 from simulator.rates import REQUESTS, TOKENS, Rates, Window
-from simulator.settings import Settings
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

@@ -6,11 +6,10 @@ from typing import Any
 
 from pydantic import Field
 
-from simulator.datasets.names import CONTEST_NAMES
-from simulator.errors import InputError
-from simulator.find import judge_name
-from simulator.settings import Settings
-from simulator.types import Results, Score, Spending, Value
+from simulator.core.errors import InputError
+from simulator.core.settings import Settings
+from simulator.core.shelves import CONTEST_NAMES, judge_name
+from simulator.core.types import Results, Score, Spending, Value
 
 HEAD = "***** Result *****"
 _NAME_OF = {judge: name for name, judge in CONTEST_NAMES.items()}

@@ -8,13 +8,12 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from simulator.encodable import checked, encodable
-from simulator.errors import AccessDenied, BoundaryFailure, ModelFailure, RagFailure, RunFileError
-from simulator.returned import answer_of
-from simulator.spending import BudgetSpent
-from simulator.threads import is_async, on_a_thread
-from simulator.traits import traits_of
-from simulator.types import (
+from simulator.allowance import BudgetSpent
+from simulator.core.answers import answer_of
+from simulator.core.concurrency import is_async, on_a_thread
+from simulator.core.errors import AccessDenied, BoundaryFailure, ModelFailure, RagFailure, RunFileError
+from simulator.core.replies import checked, encodable
+from simulator.core.types import (
     Answer,
     Case,
     Conversation,
@@ -26,6 +25,7 @@ from simulator.types import (
     Turn,
     User,
     Utterance,
+    traits_of,
 )
 
 # Longer answers are cut, with a mark: a bot that dumps a megabyte must not fill every prompt and sheet.

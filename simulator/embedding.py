@@ -5,7 +5,7 @@ import itertools
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
 
-from simulator.errors import AccessDenied, ModelFailure, OutOfPatience
+from simulator.core.errors import AccessDenied, ModelFailure, OutOfPatience
 
 # Seconds that a request waits for others; nothing beside the 50 ms and more that embeddings take.
 TICK = 0.005

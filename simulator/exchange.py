@@ -8,7 +8,7 @@ import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
-from simulator.bodies import ACCEPTED, BodyError, unpacked
+from simulator.core.bodies import ACCEPTED, BodyError, unpacked
 
 if TYPE_CHECKING:
     import httpx2
@@ -76,7 +76,10 @@ def http_client(**options: Any) -> "httpx2.AsyncClient":
 async def posted(client: "AsyncOpenAI", path: str, body: Any, seconds: float) -> "httpx2.Response":
     """The whole answer in time: one that comes drop by drop never meets the client's own limit."""
     from httpx2 import Response
-    from openai import APIConnectionError, APIStatusError  # see Connections.prepare
+    from openai import (
+        APIConnectionError,
+        APIStatusError,  # see Connections.prepare
+    )
 
     try:
         async with asyncio.timeout(seconds):

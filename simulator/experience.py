@@ -7,11 +7,11 @@ from statistics import fmean, pstdev
 from typing import NamedTuple
 
 from simulator.amounts import Amounts, Course, Way, Who, amounts
-from simulator.errors import RunFileError
+from simulator.core.errors import RunFileError
+from simulator.core.types import Conversation, Ended, Results, Run, Spending, Turn
 from simulator.sizes import tokens
 from simulator.stage import Stage
 from simulator.store import NAME, read_run
-from simulator.types import Conversation, Ended, Results, Run, Spending, Turn
 
 # Of the newest runs so many are looked at, and a file larger than this (bytes) is not read for a forecast.
 NEWEST, LARGEST = 50, 100 * 2**20

@@ -10,19 +10,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from simulator.allowance import BudgetSpent
 from simulator.conversation import Log, converse
-from simulator.errors import RehearsalError, RunFileError
-from simulator.settings import Settings
-from simulator.spending import BudgetSpent
-from simulator.stage import Stage
-from simulator.store import RunFile, new_run_id
-from simulator.types import (
+from simulator.core.errors import RehearsalError, RunFileError
+from simulator.core.settings import Settings
+from simulator.core.types import (
     STOPPED_EARLY,
     SUPERSEDED,
     Answer,
     Conversation,
     Ended,
-    Exhibit,
+    GradingContext,
     Persona,
     Rag,
     Results,
@@ -32,6 +30,8 @@ from simulator.types import (
     User,
     Utterance,
 )
+from simulator.stage import Stage
+from simulator.store import RunFile, new_run_id
 
 
 class Progress(Protocol):
@@ -41,7 +41,7 @@ class Progress(Protocol):
         """A new turn is there."""
         ...
 
-    def graded(self, exhibit: Exhibit, scores: Sequence[Score]) -> None:
+    def graded(self, exhibit: GradingContext, scores: Sequence[Score]) -> None:
         """A turn has been graded."""
         ...
 
@@ -292,7 +292,7 @@ class Sitting:
     def _grade_later(self, talk: Conversation, tasks: asyncio.TaskGroup) -> None:
         """Grading runs beside the next turn: nobody in the dialogue waits for it."""
         turn = talk.turns[-1]
-        exhibit = Exhibit(
+        exhibit = GradingContext(
             conversation=talk.id, case=talk.case, persona=talk.persona, turn=turn, earlier=talk.turns[:-1]
         )
         done = self._done.pop((talk.id, turn.index), [])
@@ -302,7 +302,7 @@ class Sitting:
             self._ungraded += 1
             tasks.create_task(self._grade(exhibit, done))
 
-    async def _grade(self, exhibit: Exhibit, done: Sequence[Score]) -> None:
+    async def _grade(self, exhibit: GradingContext, done: Sequence[Score]) -> None:
         try:
             known = {score.judge: score for score in done}
             graded = await self.stage.panel.grade(exhibit, known, self.file.graded)

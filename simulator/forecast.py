@@ -9,21 +9,11 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from simulator.amounts import Amounts, Course, Way, Who, amounts_of_each
+from simulator.core.types import Conversation, Language, Role, Spending
 from simulator.experience import Experience, Ratios, experience
-from simulator.sizes import (
-    ANSWER,
-    GRADE,
-    GRADES,
-    PASSAGE,
-    PASSAGES,
-    Guess,
-    Heard,
-    shows_passages,
-    tokens,
-)
+from simulator.sizes import ANSWER, GRADE, GRADES, PASSAGE, PASSAGES, Guess, Heard, shows_passages, tokens
 from simulator.spending import together
 from simulator.stage import Stage
-from simulator.types import Conversation, Language, Role, Spending
 
 __all__ = ["ANSWER", "GRADE", "GRADES", "PASSAGE", "PASSAGES", "Forecast", "Unknown", "forecast", "tokens"]
 

@@ -6,20 +6,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from simulator import __version__, find
-from simulator.endpoints import LEXICAL, Endpoint, panelists
-from simulator.errors import InputError
+from simulator import __version__
+from simulator.core import shelves
+from simulator.core.errors import InputError
+from simulator.core.roles import LEXICAL, Endpoint, panelists
+from simulator.core.settings import Settings
+from simulator.core.templates import fingerprint
+from simulator.core.types import PASSED, Embed, GradingContext
 from simulator.files.text import read_text
 from simulator.judging import Filling, FunctionJudging, Judging, ModelJudging, Panel, StandInJudging, counting
 from simulator.limits import GRADING
 from simulator.llm import Model
-from simulator.metrics import tokenizer
+from simulator.metrics.tokens import tokenizer
 from simulator.models import Models
 from simulator.outputs.judging import OutputJudges
-from simulator.prompts import fingerprint
 from simulator.rubrics import Form, Frame, Rubric, load_form, load_judge
-from simulator.settings import Settings
-from simulator.types import PASSED, Embed, Exhibit
 
 Judge = Rubric | Callable[..., Any]
 
@@ -30,8 +31,8 @@ class Grading:
     def __init__(self, settings: Settings, models: Models) -> None:
         """Reads the judges, the guidelines and the team's lists; connects to nothing yet."""
         self.settings, self.models = settings, models
-        guidelines = Path(settings.guidelines or find.JUDGES / "_guidelines.toml")
-        self.frame = Frame(find.JUDGES / "_frame.toml", guidelines)
+        guidelines = Path(settings.guidelines or shelves.JUDGES / "_guidelines.toml")
+        self.frame = Frame(shelves.JUDGES / "_frame.toml", guidelines)
         self.outputs = OutputJudges.of(settings)
         self.whole = _judges([name for name in settings.judges if not self.outputs or name != PASSED])
         self.lists = {
@@ -56,7 +57,7 @@ class Grading:
         verdict = (PASSED,) if self.outputs and self.outputs.file.decides else ()
         return (*verdict, *self.whole, *beside)
 
-    def names_of(self, exhibit: Exhibit) -> set[str]:
+    def names_of(self, exhibit: GradingContext) -> set[str]:
         """What scores of this turn are filed under: it depends on the outputs that its answer should have."""
         return {*self.names, *(self.outputs.names(exhibit) if self.outputs else ())}
 
@@ -79,7 +80,7 @@ class Grading:
     def forms(self) -> list[Form]:
         """What the shelf's function judges have a model fill in."""
         return [
-            load_form(name) for name, judge in self.asked if name in find.form_names() and callable(judge)
+            load_form(name) for name, judge in self.asked if name in shelves.form_names() and callable(judge)
         ]
 
     def judgings(self, judges: Mapping[str, Judge]) -> list[Judging]:
@@ -128,7 +129,7 @@ class Grading:
 
     def _function_rubric(self, name: str, judge: Judge, model: Model | None) -> str:
         """Stands for the version, the models it may ask, the lists that it looks at, and its own files."""
-        files = find.judge_files(judge) if callable(judge) else []
+        files = shelves.judge_files(judge) if callable(judge) else []
         own = [path.read_text(encoding="utf-8", errors="replace") for path in files]
         grading = model.endpoint.model if model else LEXICAL
         endpoint = self.models.endpoints["embed"]
@@ -147,7 +148,7 @@ def contacts_of(settings: Settings) -> tuple[str, ...]:
 def _demo_contacts(settings: Settings) -> str | None:
     """The bundled bot with its bundled texts has a contact list, too."""
     bundled = settings.adapter == "demo" and "knowledge" not in settings.set
-    return str(find.DEMO / "contacts.txt") if bundled else None
+    return str(shelves.DEMO / "contacts.txt") if bundled else None
 
 
 def lines_of_list(name: str | None, option: str) -> tuple[str, ...]:
@@ -169,7 +170,10 @@ async def _embed_lexically(texts: list[str]) -> list[list[float]]:
 
 
 def _stand_in(name: str) -> Callable[..., Any] | None:
-    from simulator.counting.stand_ins import STAND_INS, LexicalJudge  # not where a model judges
+    from simulator.counting.stand_ins import (
+        STAND_INS,
+        LexicalJudge,  # not where a model judges
+    )
 
     return LexicalJudge(name).graded if name in STAND_INS else None
 
@@ -179,9 +183,9 @@ def _rubrics(judges: Iterable[Judge]) -> list[Rubric]:
 
 
 def _judges(names: Sequence[str]) -> dict[str, Judge]:
-    judges = {find.judge_name(name): load_judge(name) for name in names}
+    judges = {shelves.judge_name(name): load_judge(name) for name in names}
     if len(judges) < len(names):
-        filed = [find.judge_name(name) for name in names]
+        filed = [shelves.judge_name(name) for name in names]
         twice = next(name for name in filed if filed.count(name) > 1)
         msg = f"--judges names two judges called '{twice}': their grades would be filed under one name."
         raise InputError(msg)

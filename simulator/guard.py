@@ -13,9 +13,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from simulator.errors import PromptError
-from simulator.prompts import read_toml
-from simulator.types import Language, PersonaText
+from simulator.core.errors import PromptError
+from simulator.core.templates import read_toml
+from simulator.core.types import Language, PersonaText
 from simulator.typography import straight, straight_pattern
 
 FILE = Path(__file__).resolve().parent.parent / "personas" / "_guard.toml"

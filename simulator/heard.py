@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from simulator.conversation import ask
-from simulator.errors import RagFailure
+from simulator.core.errors import RagFailure
+from simulator.core.types import Answer, Case, Conversation, Language, Query
 from simulator.sizes import Bounds, Heard, tokens
 from simulator.stage import Stage
-from simulator.types import Answer, Case, Conversation, Language, Query
 
 # So many questions of each language are asked, the first ones of the plan, which has so many to look through.
 QUESTIONS, LOOKED_AT = 3, 10_000

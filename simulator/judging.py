@@ -7,19 +7,19 @@ import sys
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from simulator import kinds, replies
+from simulator.allowance import BudgetSpent
+from simulator.core import replies
+from simulator.core import replies as kinds
+from simulator.core.concurrency import Worker, is_async, on_a_thread
+from simulator.core.errors import AccessDenied, InputError, MalformedReply, ModelFailure, RunFileError
+from simulator.core.replies import FIFTHS, SHARE, checked, encodable, score_of
+from simulator.core.templates import stable_int
+from simulator.core.types import GradingContext, Score, State
 from simulator.datasets.labels import labels_of
-from simulator.encodable import checked, encodable
-from simulator.errors import AccessDenied, InputError, MalformedReply, ModelFailure, RunFileError
-from simulator.kinds import FIFTHS, SHARE
 from simulator.llm import Messages, Model
-from simulator.prompts import stable_int
 from simulator.repairs import Parts, ask_parts
 from simulator.rubrics import LONGEST_MATERIAL, Form, Frame, Rubric, within
-from simulator.spending import JUDGE, BudgetSpent
-from simulator.threads import Worker, is_async, on_a_thread
-from simulator.types import Exhibit, Score, State
-from simulator.verdicts import score_of
+from simulator.spending import JUDGE
 from simulator.votes import settled
 
 # What of a malformed reply is shown to the model that is asked once more.
@@ -38,7 +38,7 @@ _STOPPING = (AccessDenied, BudgetSpent, RunFileError)
 # Where whatever grades by counting does it: one after the other, and never while a bot's time is taken.
 counting = Worker("counting judges")
 
-Judging = Callable[[Exhibit, Collection[str]], Awaitable[list[Score]]]
+Judging = Callable[[GradingContext, Collection[str]], Awaitable[list[Score]]]
 
 
 class Panel:
@@ -50,7 +50,7 @@ class Panel:
 
     async def grade(
         self,
-        exhibit: Exhibit,
+        exhibit: GradingContext,
         done: Collection[str] = (),
         keep: Callable[[list[Score]], None] = lambda _: None,
     ) -> list[Score]:
@@ -101,7 +101,7 @@ class ModelJudging:
         self.rubric_hash = frame.fingerprint(rubrics, model.endpoint.model, alone=alone)
         self._forms: dict[tuple[str, ...], type[replies.Reply]] = {}
 
-    async def __call__(self, exhibit: Exhibit, done: Collection[str]) -> list[Score]:
+    async def __call__(self, exhibit: GradingContext, done: Collection[str]) -> list[Score]:
         """Scores of the rubrics not yet done."""
         JUDGE.set(",".join(map(self._name, self.rubrics)))
         open_rubrics = [rubric for rubric in self.rubrics if self._name(rubric) not in done]
@@ -113,7 +113,7 @@ class ModelJudging:
     def _name(self, rubric: Rubric) -> str:
         return rubric.name + self.filed
 
-    async def _vote(self, exhibit: Exhibit, asked: Sequence[Rubric]) -> dict[str, Score]:
+    async def _vote(self, exhibit: GradingContext, asked: Sequence[Rubric]) -> dict[str, Score]:
         if self.votes == 1:
             return await self._ask(exhibit, asked, 0)
         async with asyncio.TaskGroup() as tasks:
@@ -121,7 +121,7 @@ class ModelJudging:
         ballots = [vote.result() for vote in voting]
         return {rubric.name: settled([ballot[rubric.name] for ballot in ballots]) for rubric in asked}
 
-    async def _ask(self, exhibit: Exhibit, asked: Sequence[Rubric], vote: int) -> dict[str, Score]:
+    async def _ask(self, exhibit: GradingContext, asked: Sequence[Rubric], vote: int) -> dict[str, Score]:
         messages = self.frame.prompt(exhibit, asked, alone=self.alone)
         seed = stable_int(self.seed, exhibit.conversation, exhibit.turn.index, *([vote] if vote else []))
         again = functools.partial(self._again, exhibit, asked, messages)
@@ -140,7 +140,7 @@ class ModelJudging:
 
     def _again(
         self,
-        exhibit: Exhibit,
+        exhibit: GradingContext,
         asked: Sequence[Rubric],
         messages: Messages,
         problems: Mapping[str, ModelFailure],
@@ -161,7 +161,7 @@ class ModelJudging:
         ]
         return [*messages, *told], broken[0].form if alone else self._form(broken)
 
-    def _told_again(self, exhibit: Exhibit, problem: str) -> str:
+    def _told_again(self, exhibit: GradingContext, problem: str) -> str:
         return self.frame.text(exhibit.case.language, "again", problem=problem)
 
     def _form(self, asked: Sequence[Rubric]) -> type[replies.Reply]:
@@ -172,7 +172,7 @@ class ModelJudging:
             self._forms[names] = replies.form("grades", {rubric.name: rubric.form for rubric in asked})
         return self._forms[names]
 
-    def _scored(self, rubric: Rubric, filled: replies.Reply | ModelFailure, exhibit: Exhibit) -> Score:
+    def _scored(self, rubric: Rubric, filled: replies.Reply | ModelFailure, exhibit: GradingContext) -> Score:
         """A filled-in form as a score: its last text before the verdict is the reason."""
         if isinstance(filled, ModelFailure):
             return failed(self._name(rubric), exhibit, filled, self.rubric_hash)
@@ -209,7 +209,7 @@ class Filling:
         """`forms` reads a form by its name."""
         self.forms, self.frame, self.model, self.seed = forms, frame, model, seed
 
-    async def __call__(self, exhibit: Exhibit, name: str) -> replies.Reply:
+    async def __call__(self, exhibit: GradingContext, name: str) -> replies.Reply:
         """The filled-in form; raises ModelFailure, which fails the grade."""
         form, language = self.forms(name), exhibit.case.language
         seed = stable_int(self.seed, exhibit.conversation, exhibit.turn.index)
@@ -224,11 +224,13 @@ class Filling:
 class StandInJudging:
     """A rubric played by a lexical stand-in, where there is no model."""
 
-    def __init__(self, rubric: Rubric, stand_in: Callable[[Exhibit], Score] | None, frame: Frame) -> None:
+    def __init__(
+        self, rubric: Rubric, stand_in: Callable[[GradingContext], Score] | None, frame: Frame
+    ) -> None:
         """Without a stand-in of that name every turn is skipped, and says so."""
         self.rubric, self.stand_in, self.frame = rubric, stand_in, frame
 
-    async def __call__(self, exhibit: Exhibit, done: Collection[str]) -> list[Score]:
+    async def __call__(self, exhibit: GradingContext, done: Collection[str]) -> list[Score]:
         """The one score, unless it is done."""
         name = self.rubric.name
         if name in done:
@@ -262,7 +264,7 @@ class FunctionJudging:
                 )
                 raise InputError(msg)
 
-    async def __call__(self, exhibit: Exhibit, done: Collection[str]) -> list[Score]:
+    async def __call__(self, exhibit: GradingContext, done: Collection[str]) -> list[Score]:
         """The one score, unless it is done."""
         if self.name in done:
             return []
@@ -285,7 +287,7 @@ class FunctionJudging:
             failure = ModelFailure("error", f"{type(error).__name__}: {error}")
             return [failed(self.name, exhibit, failure, self.rubric)]
 
-    async def _called(self, exhibit: Exhibit, given: Mapping[str, Any]) -> Any:
+    async def _called(self, exhibit: GradingContext, given: Mapping[str, Any]) -> Any:
         """What the function gives; it may block: never on the loop, where bots are timed."""
         call = functools.partial(self.function, exhibit, **given)
         if is_async(self.function):
@@ -295,7 +297,7 @@ class FunctionJudging:
         async with self.one_at_a_time:  # code of the user's own need not stand to be called twice at once
             return await on_a_thread(call, name=self.name)
 
-    def _filed(self, verdict: Any, exhibit: Exhibit) -> Score:
+    def _filed(self, verdict: Any, exhibit: GradingContext) -> Score:
         """The verdict under the judge's own name and turn, whatever it says of them itself."""
         score = score_of(verdict, self.scale, declared=declared_scale(self.function) is not None)
         own = {"judge": self.name, "conversation": exhibit.conversation, "turn": exhibit.turn.index}
@@ -326,7 +328,7 @@ def declared_scale(function: Callable[..., Any]) -> tuple[float, float] | None:
     return low, high
 
 
-def by_rule(rubric: Rubric, exhibit: Exhibit, frame: Frame, name: str = "") -> Score | None:
+def by_rule(rubric: Rubric, exhibit: GradingContext, frame: Frame, name: str = "") -> Score | None:
     """What needs no model: what is missing skips, and no answer gets the lowest grade."""
     name = name or rubric.name
     if exhibit.turn.answer.error is not None and rubric.grades != "answer" and not exhibit.turn.unrecorded:
@@ -337,7 +339,7 @@ def by_rule(rubric: Rubric, exhibit: Exhibit, frame: Frame, name: str = "") -> S
 
 
 def _ruled(
-    judge: str, missing: str | None, exhibit: Exhibit, frame: Frame, scale: tuple[float, float]
+    judge: str, missing: str | None, exhibit: GradingContext, frame: Frame, scale: tuple[float, float]
 ) -> Score | None:
     language, error = exhibit.case.language, exhibit.turn.answer.error
     if exhibit.turn.unrecorded:
@@ -355,21 +357,21 @@ def _ruled(
     return None
 
 
-def _conflicts(rubric: Rubric, detail: Mapping[str, Any], exhibit: Exhibit) -> list[dict[str, str]]:
+def _conflicts(rubric: Rubric, detail: Mapping[str, Any], exhibit: GradingContext) -> list[dict[str, str]]:
     """Where reference and passages contradict each other, both of which the judge must have seen."""
     if not exhibit.turn.answer.passages or not (exhibit.references or exhibit.case_references):
         return []
     return [each for key, kind in rubric.fields.items() if kind == "conflicts" for each in detail[key]]
 
 
-def _unseen(score: Score, left_out: int, exhibit: Exhibit, frame: Frame) -> Score:
+def _unseen(score: Score, left_out: int, exhibit: GradingContext, frame: Frame) -> Score:
     """The score with a note that some passages were too long to be shown to the judge."""
     note = frame.text(exhibit.case.language, "left_out", count=str(left_out))
     detail = {**score.detail, "passages_left_out": left_out}
     return score.model_copy(update={"reason": f"{score.reason} {note}".strip(), "detail": detail})
 
 
-def failed(judge: str, exhibit: Exhibit, error: ModelFailure, rubric: str) -> Score:
+def failed(judge: str, exhibit: GradingContext, error: ModelFailure, rubric: str) -> Score:
     """The judging itself failed: not the bot's fault, so no grade, but counted."""
     kept: dict[str, str] = {"kind": error.failure.kind}
     if isinstance(error, MalformedReply):
@@ -378,7 +380,7 @@ def failed(judge: str, exhibit: Exhibit, error: ModelFailure, rubric: str) -> Sc
     return _bare(judge, exhibit, "failed", reason).model_copy(update={"detail": kept, "rubric": rubric})
 
 
-def _bare(judge: str, exhibit: Exhibit, state: State, reason: str) -> Score:
+def _bare(judge: str, exhibit: GradingContext, state: State, reason: str) -> Score:
     return Score(
         judge=judge, conversation=exhibit.conversation, turn=exhibit.turn.index, state=state, reason=reason
     )

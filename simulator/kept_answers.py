@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from simulator.cache import ResponseCache, cache_folder
-from simulator.errors import RehearsalError
+from simulator.core.errors import RehearsalError
 
 
 class Kept(NamedTuple):

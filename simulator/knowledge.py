@@ -7,7 +7,8 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from simulator.errors import InputError
+from simulator.core.errors import InputError
+from simulator.core.types import Passage
 from simulator.files.chunks import Document, chunks, document
 from simulator.files.columns import is_empty, normalised
 from simulator.files.office import presentation, presentation_pictures, word_document, word_pictures
@@ -18,7 +19,6 @@ from simulator.files.row import Row, fault
 from simulator.files.rows import WORKBOOKS, read_rows
 from simulator.files.text import plain_suffix, read_text
 from simulator.files.webpages import web_page
-from simulator.types import Passage
 
 _DOCUMENTS: Mapping[str, Callable[[str], Document]] = {
     **dict.fromkeys((".md", ".markdown", ".mdx", ".txt", ".text", ".rst"), document),

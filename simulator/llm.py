@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from pydantic import BaseModel
 from tenacity import RetryCallState
 
-from simulator import replies
 from simulator.cache import request_key
 from simulator.connections import FORMATS, Connections
+from simulator.core import replies
+from simulator.core.errors import AccessDenied, MalformedReply, ModelFailure, OutOfPatience
+from simulator.core.replies import encodable
+from simulator.core.roles import Endpoint
+from simulator.core.types import Usage
 from simulator.embedding import Embedded
-from simulator.encodable import encodable
-from simulator.endpoints import Endpoint
-from simulator.errors import AccessDenied, MalformedReply, ModelFailure, OutOfPatience
 from simulator.exchange import NoAnswer, json_of, posted, reason_of
 from simulator.limits import DIALOGUE, Place
 from simulator.patience import HeldUp, Patience
 from simulator.rates import wait_asked_for
 from simulator.spending import Ledger
-from simulator.types import Usage
 
 if TYPE_CHECKING:
     import httpx2

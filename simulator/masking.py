@@ -10,13 +10,24 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from simulator.conversation import answered
-from simulator.hidden import concealed
+from simulator.core.secrets import concealed
+from simulator.core.settings import Settings
+from simulator.core.types import (
+    Answer,
+    Case,
+    Conversation,
+    Failure,
+    Query,
+    Rag,
+    Results,
+    Turn,
+    User,
+    Utterance,
+)
 from simulator.overview import once
-from simulator.redaction import Redactor, redacted_case, redacted_value
 from simulator.redaction.patterns import kinds_of_masks, masks
-from simulator.redaction.structured import KEPT
-from simulator.settings import Settings
-from simulator.types import Answer, Case, Conversation, Failure, Query, Rag, Results, Turn, User, Utterance
+from simulator.redaction.redactor import Redactor
+from simulator.redaction.structured import KEPT, redacted_case, redacted_value
 
 
 def redactor_of(settings: Settings) -> Redactor | None:

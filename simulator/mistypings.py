@@ -10,8 +10,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from simulator.prompts import read_toml
-from simulator.types import Language
+from simulator.core.templates import read_toml
+from simulator.core.types import Language
 from simulator.typography import straight
 from simulator.verbatim import half_width
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 
-from simulator.endpoints import Endpoint
+from simulator.connections import Connections
+from simulator.core.roles import Endpoint
+from simulator.core.types import Role
 from simulator.limits import DIALOGUE
-from simulator.llm import Connections, Model
+from simulator.llm import Model
 from simulator.spending import Ledger
-from simulator.types import Role
 
 
 class Models:

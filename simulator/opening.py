@@ -8,15 +8,11 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
-from simulator import kinds, replies
-from simulator.counting.polarity import denied
-from simulator.counting.units import STOP_WORDS
-from simulator.encodable import encodable
-from simulator.errors import AccessDenied, MalformedReply, ModelFailure, PromptError
-from simulator.guard import LONGEST, Guard
-from simulator.lexical import normalise, quantities, stem, tokens, unmatched
-from simulator.llm import Messages, Model
-from simulator.prompts import (
+from simulator.core import replies
+from simulator.core import replies as kinds
+from simulator.core.errors import AccessDenied, MalformedReply, ModelFailure, PromptError
+from simulator.core.replies import encodable
+from simulator.core.templates import (
     LANGUAGES,
     check_languages,
     fingerprint,
@@ -25,7 +21,13 @@ from simulator.prompts import (
     render,
     stable_int,
 )
-from simulator.types import Case, Language, Persona, Turn, Utterance
+from simulator.core.types import Case, Language, Persona, Turn, Utterance
+from simulator.counting.polarity import denied
+from simulator.counting.quantities import quantities, unmatched
+from simulator.counting.segments import normalise, tokens
+from simulator.counting.units import STOP_WORDS, stem
+from simulator.guard import LONGEST, Guard
+from simulator.llm import Messages, Model
 from simulator.typography import straight_pattern
 from simulator.verbatim import codes
 

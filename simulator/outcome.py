@@ -8,14 +8,13 @@ from simulator.analysis.gate import Gate, decide, decide_conditions
 from simulator.analysis.measured import measured, unheard
 from simulator.analysis.red import primary_judge
 from simulator.analysis.summary import CUT_OFF, NOBODY_LOOKED, everyone_who_graded, summarise
-from simulator.conditions import EXAMPLE, MAJOR, MAX_MAJOR, Condition, asked, check_names
+from simulator.core.errors import InputError
+from simulator.core.settings import EXAMPLE, MAJOR, MAX_MAJOR, Condition, Settings, asked, check_names
+from simulator.core.shelves import judge_name
+from simulator.core.types import STOPPED_EARLY, Case, Facts, Results
 from simulator.customers.figures import customers
-from simulator.errors import InputError
-from simulator.find import judge_name
 from simulator.outputs.metric_file import read_outputs
 from simulator.overview import counted
-from simulator.settings import Settings
-from simulator.types import STOPPED_EARLY, Case, Facts, Results
 
 # The judges of an answer that grade it by whatever they are shown, and without anything by its looks.
 _READERS = frozenset({"turn", "relevance"})

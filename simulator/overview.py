@@ -5,8 +5,8 @@ import weakref
 from collections.abc import Callable, Container, Iterator, Sequence
 from typing import TypeVar
 
+from simulator.core.types import SUPERSEDED, Conversation, Results, Score
 from simulator.reading import Talks
-from simulator.types import SUPERSEDED, Conversation, Results, Score
 
 Told = TypeVar("Told")
 

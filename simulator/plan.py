@@ -4,18 +4,17 @@ import random
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from simulator import find
 from simulator.cases import read_cases, select
-from simulator.compact import compact
-from simulator.errors import InputError
+from simulator.core import shelves
+from simulator.core.errors import InputError
+from simulator.core.settings import Settings
+from simulator.core.types import Case, Conversation, Language, Persona, compact
 from simulator.masking import masked_cases, masked_talks, redactor_of
-from simulator.settings import Settings
 from simulator.store import find_run, read_run
-from simulator.types import Case, Conversation, Language, Persona
 
 # Without --persona, one of these per question, as in the article this follows.
 USUAL_PERSONAS = ("angry", "calm", "beginner")
-BUNDLED = (find.DEMO / "cases" / "ja.csv", find.DEMO / "cases" / "en.csv")
+BUNDLED = (shelves.DEMO / "cases" / "ja.csv", shelves.DEMO / "cases" / "en.csv")
 
 
 def read_plan(settings: Settings) -> tuple[Sequence[Conversation], tuple[Persona, ...]]:
@@ -51,8 +50,8 @@ def _plan_of(run: Path, settings: Settings) -> tuple[tuple[Conversation, ...], t
 
 def _personas(names: Iterable[str]) -> list[Persona]:
     """The personas named; `all` stands for the whole shelf."""
-    every = [each for name in names for each in (find.persona_names() if name == "all" else [name])]
-    personas = [find.persona(name) for name in dict.fromkeys(every)]
+    every = [each for name in names for each in (shelves.persona_names() if name == "all" else [name])]
+    personas = [shelves.persona(name) for name in dict.fromkeys(every)]
     ids = [persona.id for persona in personas]
     for persona in personas:
         if ids.count(persona.id) > 1:
@@ -87,7 +86,10 @@ def _named_cases(name: str, language: Language | None, settings: Settings) -> Se
 
 def already_read(name: str, language: Language | None, settings: Settings) -> Sequence[Case] | None:
     """The cases of a Google Sheet or of a report's workbook; None for a file of questions."""
-    from simulator.review.questions import cases_of_sheet, cases_of_workbook  # gspread: only for a sheet
+    from simulator.review.questions import (
+        cases_of_sheet,
+        cases_of_workbook,  # gspread: only for a sheet
+    )
 
     if name.startswith("sheet:"):
         return cases_of_sheet(name, language, settings.worksheet or "", settings.columns)

@@ -9,11 +9,12 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from simulator.endpoints import Endpoint
-from simulator.errors import InputError
+from simulator.connections import Connections
+from simulator.core.errors import InputError
+from simulator.core.roles import Endpoint
 from simulator.exchange import NoAnswer
 from simulator.limits import DIALOGUE
-from simulator.llm import Body, Connections, Model
+from simulator.llm import Body, Model
 from simulator.patience import Patience
 from simulator.spending import Ledger
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from simulator.cache import cache_folder
-from simulator.errors import InputError
+from simulator.core.errors import InputError
+from simulator.core.types import Results
 from simulator.store import NAME, RunFile, find_run
-from simulator.types import Results
 
 # What the program itself leaves in a run folder.
 _OURS = re.compile(

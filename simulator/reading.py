@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, cast, overload
 
 from simulator import schema
-from simulator.compact import compact
-from simulator.types import (
+from simulator.core.types import (
     SCRIPTED,
     Answer,
     Case,
@@ -27,6 +26,7 @@ from simulator.types import (
     Turn,
     Usage,
     Utterance,
+    compact,
 )
 
 _TALK = 'SELECT id, persona, repeat, "case", ended, reason, closing FROM conversations'

@@ -3,25 +3,25 @@
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from simulator.errors import RehearsalError, RunFileError
+from simulator.allowance import BudgetSpent
+from simulator.core.errors import RehearsalError, RunFileError
+from simulator.core.types import Conversation, GradingContext, Score
 from simulator.experiment import first_of
 from simulator.grading import Grading
-from simulator.spending import BudgetSpent
 from simulator.store import RunFile
-from simulator.types import Conversation, Exhibit, Score
 
 
-def exhibits(conversations: Iterable[Conversation]) -> Iterator[Exhibit]:
+def exhibits(conversations: Iterable[Conversation]) -> Iterator[GradingContext]:
     """Every turn that was held, with the turns before it."""
     for talk in conversations:
         for at, turn in enumerate(talk.turns):
-            yield Exhibit(
+            yield GradingContext(
                 conversation=talk.id, case=talk.case, persona=talk.persona, turn=turn, earlier=talk.turns[:at]
             )
 
 
 async def grade(
-    file: RunFile, grading: Grading, told: Callable[[Exhibit, Sequence[Score]], None], *, again: bool
+    file: RunFile, grading: Grading, told: Callable[[GradingContext, Sequence[Score]], None], *, again: bool
 ) -> str | None:
     """Grades every turn of a run by the judges that have not graded it yet, or by all of them `again`.
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from simulator import replies
-from simulator.errors import AccessDenied, MalformedReply, ModelFailure
+from simulator.core import replies
+from simulator.core.errors import AccessDenied, MalformedReply, ModelFailure
 from simulator.llm import Messages, Model
 
 Parts = dict[str, replies.Reply | ModelFailure]

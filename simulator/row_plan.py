@@ -6,24 +6,23 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from simulator import find
+from simulator.core import shelves
+from simulator.core.errors import InputError
+from simulator.core.roles import endpoints
+from simulator.core.settings import Sample, Settings, read_sample
+from simulator.core.types import Case, Persona
 from simulator.datasets.checks import Need
 from simulator.datasets.labels import Labels, in_order, label_forms, label_set_problem
 from simulator.datasets.reading import DataSet, Wish, dataset_of, read_dataset
 from simulator.datasets.skipped import Skipped
 from simulator.datasets.spool import RowPlan
-from simulator.endpoints import endpoints
-from simulator.errors import InputError
 from simulator.files.columns import field_of, is_extra
 from simulator.masking import masked_case, redactor_of
-from simulator.notation import Sample, read_sample
 from simulator.outputs.checking import ReferenceCheck
 from simulator.outputs.metric_file import read_outputs
 from simulator.plan import already_read
 from simulator.prompting.applied import Applied, applied
 from simulator.rubrics import Rubric, load_judge
-from simulator.settings import Settings
-from simulator.types import Case, Persona
 
 # What a judge compares the answer with; for all others, what they ask for by name.
 _COMPARES: dict[str, frozenset[Need]] = {"label": frozenset({"label"}), "choice": frozenset({"label"})}
@@ -74,21 +73,23 @@ def plan_rows(settings: Settings) -> PlannedRows:
     if _is_to_be_chosen(settings):
         judges, chosen = found.profile.judges(offline=endpoints(settings)["judge"] is None)
         settings = settings.model_copy(update={"judges": judges})
-    if "label" in map(find.judge_name, settings.judges):
+    if "label" in map(shelves.judge_name, settings.judges):
         every = labels or label_forms(in_order(found.profile.names))
         if wrong := label_set_problem(every):
             msg = f"{settings.cases}: {wrong} Name all there are: --labels A,B."
             raise InputError(msg)
         settings = settings.model_copy(update={"labels": every})
     if settings.outputs is None:
-        found.check([_needs(name) for name in settings.judges], [find.judge_name(n) for n in settings.judges])
+        found.check(
+            [_needs(name) for name in settings.judges], [shelves.judge_name(n) for n in settings.judges]
+        )
     else:
         references = ReferenceCheck(read_outputs(settings.outputs))
         found.leave_out(references)
         references.done()
     sample = read_sample(settings.sample) if settings.sample else None
     rows = found.rows(settings.language, sample, settings.limit)
-    scripted = find.scripted()
+    scripted = shelves.scripted()
     plan = RowPlan(rows, scripted.id, settings.repeats)
     unused = tuple(each for each in found.profile.columns if not (field_of(each) or is_extra(each)))
     drawn = _drawn(found.spoken(settings.language), sample) if sample else ""
@@ -122,7 +123,7 @@ def _is_to_be_chosen(settings: Settings) -> bool:
 
 def _needs(name: str) -> frozenset[Need]:
     """What of a row a judge compares the answer with; nothing for one that looks at the answer alone."""
-    filed, judge = find.judge_name(name), load_judge(name)
+    filed, judge = shelves.judge_name(name), load_judge(name)
     if filed in _COMPARES:
         return _COMPARES[filed]
     wanted = judge.needs if isinstance(judge, Rubric) else inspect.signature(judge).parameters

@@ -8,10 +8,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from simulator import find, kinds, replies
-from simulator.errors import PromptError
-from simulator.prompts import LANGUAGES, check_languages, fingerprint, quote, read_toml, render
-from simulator.types import Exhibit, Language, Passage
+from simulator.core import replies, shelves
+from simulator.core import replies as kinds
+from simulator.core.errors import PromptError
+from simulator.core.templates import LANGUAGES, check_languages, fingerprint, quote, read_toml, render
+from simulator.core.types import GradingContext, Language, Passage
 
 # What a judge may need: an answer to compare with, passages, or at least word of what was retrieved.
 NEEDS = ("reference", "passages", "retrieval")
@@ -111,7 +112,7 @@ class Form:
         left_out = {key: kind.left_out for key, kind in described.items() if kind.left_out is not ...}
         return replies.form(self.name, {key: kind.type for key, kind in described.items()}, left_out)
 
-    def missing(self, exhibit: Exhibit) -> str | None:
+    def missing(self, exhibit: GradingContext) -> str | None:
         """What is needed and the exhibit does not have."""
         answer = exhibit.turn.answer
         has = {
@@ -143,13 +144,13 @@ class Rubric(Form):
 
 def load_judge(name: str) -> Rubric | Callable[..., Any]:
     """A judge by its name on the shelf, `./mine.toml` or `mine.py:strict`: a rubric, or a function."""
-    source = find.judge_source(name)
+    source = shelves.judge_source(name)
     return Rubric(source) if isinstance(source, Path) else source
 
 
 def load_form(name: str) -> Form:
     """What a function judge asks a model to fill in, by the judge's name."""
-    return Form(find.form_path(name))
+    return Form(shelves.form_path(name))
 
 
 def _fields(path: Path, tables: Mapping[str, Any]) -> dict[str, str]:
@@ -183,13 +184,15 @@ class Frame:
         self._guidelines = read_guidelines(guidelines)
         self._systems: dict[Language, str] = {}
         self._tasks: dict[tuple[object, ...], str] = {}
-        self._shown: tuple[Exhibit | None, str] = (None, "")
+        self._shown: tuple[GradingContext | None, str] = (None, "")
 
     def text(self, language: Language, key: str, /, **values: str) -> str:
         """A rendered text of the frame."""
         return render(self._tables[language][key], **values)
 
-    def prompt(self, exhibit: Exhibit, rubrics: Sequence[Form], *, alone: bool) -> list[dict[str, str]]:
+    def prompt(
+        self, exhibit: GradingContext, rubrics: Sequence[Form], *, alone: bool
+    ) -> list[dict[str, str]]:
         """What the model is sent: rules and guidelines, then the material, then the task.
 
         The shared part comes first, so that an endpoint's prompt cache serves every judge of a turn.
@@ -213,7 +216,7 @@ class Frame:
             self._systems[language] = self.text(language, "system", guidelines=self._guidelines[language])
         return self._systems[language]
 
-    def _quoted(self, exhibit: Exhibit) -> str:
+    def _quoted(self, exhibit: GradingContext) -> str:
         """The material; the judges of a turn are asked one after the other, and share it."""
         if self._shown[0] is not exhibit:
             self._shown = (exhibit, self._material(exhibit))
@@ -266,7 +269,7 @@ class Frame:
         ]
         return fingerprint(*texts, model)
 
-    def _material(self, exhibit: Exhibit) -> str:
+    def _material(self, exhibit: GradingContext) -> str:
         language, answer = exhibit.case.language, exhibit.turn.answer
         nothing = self.text(language, "nothing")
         shown, left_out = within(exhibit, LONGEST_MATERIAL)
@@ -290,7 +293,7 @@ class Frame:
             reference=self._reference(exhibit, [quote("reference", text, seal) for text in references], seal),
         )
 
-    def _reference(self, exhibit: Exhibit, quoted: list[str], seal: str) -> str:
+    def _reference(self, exhibit: GradingContext, quoted: list[str], seal: str) -> str:
         """The references and what is on record about their question: on later turns the first one."""
         case, language = exhibit.case, exhibit.case.language
         is_later = exhibit.turn.index > 1
@@ -304,7 +307,7 @@ class Frame:
         return self.text(language, "first_reference", question=question, reference="\n".join(quoted))
 
 
-def _said_before(exhibit: Exhibit) -> list[tuple[str, str]]:
+def _said_before(exhibit: GradingContext) -> list[tuple[str, str]]:
     """Who said what before this turn; each message is quoted by itself, so that none can forge another."""
     history = exhibit.case.history
     lines = [("customer" if message.role == "user" else "desk", message.content) for message in history]
@@ -317,7 +320,7 @@ def _listed(value: Any) -> list[str]:
     return [value] if isinstance(value, str) else list(value)
 
 
-def within(exhibit: Exhibit, limit: int) -> tuple[list[Passage], int]:
+def within(exhibit: GradingContext, limit: int) -> tuple[list[Passage], int]:
     """The passages that fit into `limit` characters, in the retriever's order, and how many do not."""
     shown: list[Passage] = []
     used = 0

@@ -4,7 +4,7 @@ import contextlib
 import sqlite3
 from pathlib import Path
 
-from simulator.errors import RunFileError
+from simulator.core.errors import RunFileError
 
 VERSION = 3
 _TABLES = """

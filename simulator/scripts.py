@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from simulator.encodable import encodable
-from simulator.errors import CaseFileError
+from simulator.core.errors import CaseFileError
+from simulator.core.replies import encodable
+from simulator.core.templates import read_toml
+from simulator.core.types import Case, Conversation, Turn, User, Utterance
 from simulator.files.text import plain_suffix, read_text
-from simulator.prompts import read_toml
 from simulator.store import read_run
-from simulator.types import Case, Conversation, Turn, User, Utterance
 
 Scripts = Mapping[str, tuple[str, ...]]
 # A line as it is, or with what was meant by it.

@@ -11,11 +11,12 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-from simulator import find, kinds
-from simulator.prompts import read_toml
+from simulator.core import replies as kinds
+from simulator.core import shelves
+from simulator.core.templates import read_toml
+from simulator.core.types import Answer, Case, Conversation, GradingContext, Language, Passage, Turn
 from simulator.rubrics import Form, Rubric
 from simulator.stage import Stage
-from simulator.types import Answer, Case, Conversation, Exhibit, Language, Passage, Turn
 
 # What has not been said yet is taken to be this long at most: (Japanese, English) characters.
 ANSWER = {"ja": 160, "en": 420}
@@ -209,7 +210,7 @@ class Sizes:
     @cached_property
     def bot(self) -> float:
         """What the demo bot is told beside passages and dialogue."""
-        texts = read_toml(find.ADAPTERS / "demo_prompt.toml")[self.language]
+        texts = read_toml(shelves.ADAPTERS / "demo_prompt.toml")[self.language]
         return _size(texts["system"]) + _size(texts["user"])
 
     @cached_property
@@ -256,7 +257,7 @@ class Sizes:
         shown = self._shown(forms, self._exhibit(referenced=True, earlier=1))
         return not (shown.earlier or shown.turn.answer.passages)
 
-    def _shown(self, forms: Sequence[Form], exhibit: Exhibit) -> Exhibit:
+    def _shown(self, forms: Sequence[Form], exhibit: GradingContext) -> GradingContext:
         judge = dict(self.stage.grading.asked).get(forms[0].name)
         return exhibit if judge is None or isinstance(judge, Rubric) else seen(judge, exhibit)
 
@@ -275,13 +276,15 @@ class Sizes:
         exhibit = self._shown(forms, self._exhibit(referenced=referenced, earlier=earlier))
         return _size_of(self.stage.grading.frame.prompt(exhibit, forms, alone=alone))
 
-    def _exhibit(self, *, referenced: bool, earlier: int) -> Exhibit:
+    def _exhibit(self, *, referenced: bool, earlier: int) -> GradingContext:
         count = self._passages_shown
         shown = tuple(Passage(id=f"{self.language}/{n:02}-passage", text="") for n in range(count))
         turn = Turn(index=1, user="", answer=Answer(text="", passages=shown))
         references = ((".",),) if referenced else ()
         case = Case(id="size", question="?", language=self.language, references=references)
-        return Exhibit(conversation="size", case=case, persona="", turn=turn, earlier=(turn,) * earlier)
+        return GradingContext(
+            conversation="size", case=case, persona="", turn=turn, earlier=(turn,) * earlier
+        )
 
     def _filled(self, forms: Sequence[Form]) -> float:
         """A judge's reply: the forms filled in."""
@@ -321,10 +324,10 @@ class _Asking(Exception):
     """A judge is about to ask a model."""
 
 
-def seen(judge: Callable[..., Any], exhibit: Exhibit) -> Exhibit:
+def seen(judge: Callable[..., Any], exhibit: GradingContext) -> GradingContext:
     """What of a turn a function judge shows a model: it is called, up to where it would ask one."""
 
-    async def fill(shown: Exhibit, _: str) -> None:
+    async def fill(shown: GradingContext, _: str) -> None:
         raise _Asking(shown)
 
     material = {"references": exhibit.references, "passages": exhibit.turn.answer.passages}
@@ -335,7 +338,7 @@ def seen(judge: Callable[..., Any], exhibit: Exhibit) -> Exhibit:
     try:
         judge(exhibit, **given).send(None)
     except _Asking as asking:
-        shown: Exhibit = asking.args[0]
+        shown: GradingContext = asking.args[0]
         return shown
     except Exception:  # it asks nobody, or not like that: then it is taken to show all there is
         return exhibit

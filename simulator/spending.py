@@ -8,11 +8,10 @@ from functools import lru_cache
 from typing import Any
 
 from simulator.allowance import Allowance, BudgetSpent
-from simulator.endpoints import LEXICAL
-from simulator.errors import InputError
-from simulator.money import JPY_PER_USD, Price, unpriced
-from simulator.settings import Settings
-from simulator.types import Results, Role, Spending, Usage
+from simulator.core.errors import InputError
+from simulator.core.roles import LEXICAL
+from simulator.core.settings import JPY_PER_USD, Price, Settings, unpriced
+from simulator.core.types import Results, Role, Spending, Usage
 
 __all__ = ["JUDGE", "BudgetSpent", "Ledger", "Prices", "check_prices", "together"]
 

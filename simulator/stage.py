@@ -11,27 +11,29 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from simulator import __version__, find
+from simulator import __version__
 from simulator.cache import ResponseCache
+from simulator.connections import Connections
 from simulator.conversation import ask_plainly
-from simulator.endpoints import LEXICAL, Endpoint
-from simulator.errors import InputError, UnknownName
+from simulator.core import shelves
+from simulator.core.errors import InputError, UnknownName
+from simulator.core.roles import LEXICAL, Endpoint
+from simulator.core.secrets import known_secrets, lacking, used_secrets
+from simulator.core.settings import Settings
+from simulator.core.templates import LANGUAGES, fingerprint, stable_int
+from simulator.core.types import Chat, Conversation, Persona, Rag, Role, Run, User, Utterance
 from simulator.grading import Grading
-from simulator.hidden import known_secrets, lacking, used_secrets
 from simulator.judging import Panel
-from simulator.llm import Connections, Model
+from simulator.llm import Model
 from simulator.masking import MaskedRag, MaskedUser, masked_talks, redactor_of
 from simulator.models import Models
 from simulator.opening import OpeningPrompts, VoicedOpening
 from simulator.prompting.applied import applied
-from simulator.prompts import LANGUAGES, fingerprint, stable_int
-from simulator.redaction import Redactor
+from simulator.redaction.redactor import Redactor
 from simulator.rubrics import Rubric
 from simulator.scripts import MixedUser, lines_of_file, replayed, said_in_run, script_of, unused
-from simulator.settings import Settings
 from simulator.spending import Ledger
 from simulator.store import find_run, read_run
-from simulator.types import Chat, Conversation, Persona, Rag, Role, Run, User, Utterance
 from simulator.typing_variation import VaryingUser
 from simulator.users import PersonaUser, UserPrompts
 
@@ -53,7 +55,7 @@ class Stage:
         """Reads prompts, personas' texts, judges and the adapter's settings; connects to nothing yet."""
         self.settings, self.endpoints, self.ledger = settings, endpoints, ledger
         self.personas = {persona.id: persona for persona in personas}
-        self.prompts = UserPrompts(find.PERSONAS / "_user.toml")
+        self.prompts = UserPrompts(shelves.PERSONAS / "_user.toml")
         self.connections = Connections.of(settings)
         self.unkept = Connections.of(settings, ResponseCache("off"))
         self.models_of = Models(endpoints, self.connections, ledger)
@@ -61,7 +63,7 @@ class Stage:
         self.applied = applied(settings)
         self.redactor = redactor_of(settings)
         self.replayed = _replayed(settings, self.redactor)
-        self.openings = OpeningPrompts(find.PERSONAS / "_opening.toml", self.prompts.guards)
+        self.openings = OpeningPrompts(shelves.PERSONAS / "_opening.toml", self.prompts.guards)
         self.scripts = _scripts(settings)
 
     @property
@@ -163,10 +165,10 @@ class Stage:
             raise InputError(msg)
         if not self.offline:
             self.connections.prepare()
-        rag = await find.connect(self.settings.adapter, self.settings.set, self.offered(plan))
+        rag = await shelves.connect(self.settings.adapter, self.settings.set, self.offered(plan))
         secrets, in_errors = self._secrets()
         if self.applied is not None:
-            rag = await self.applied.around(rag, plan, partial(find.connect, offered=self.offered(plan)))
+            rag = await self.applied.around(rag, plan, partial(shelves.connect, offered=self.offered(plan)))
         redactor = None if self.settings.adapter == "recorded" else self.redactor  # masked with its case
         if not (secrets or in_errors or redactor):
             return rag
@@ -183,8 +185,8 @@ class Stage:
 
     def check_adapter(self, plan: Sequence[Conversation]) -> None:
         """Raises InputError for an unknown adapter, wrong or missing `--set`, no likelihoods to choose by."""
-        connect = find.connector(self.settings.adapter)
-        bound = find.bound_settings(self.settings.adapter, connect, self.settings.set, self.offered(plan))
+        connect = shelves.connector(self.settings.adapter)
+        bound = shelves.bound_settings(self.settings.adapter, connect, self.settings.set, self.offered(plan))
         if self.settings.choosing == "likelihood" and (self.applied is None or "choosing" not in bound):
             what = "there is no --prompt with labels or choices to choose among"
             if self.applied is not None:

@@ -19,9 +19,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from simulator import reading, schema
-from simulator.errors import RunFileError
-from simulator.spending import JUDGE
-from simulator.types import (
+from simulator.core.errors import RunFileError
+from simulator.core.types import (
     Answer,
     Conversation,
     Ended,
@@ -35,6 +34,7 @@ from simulator.types import (
     Usage,
     Utterance,
 )
+from simulator.spending import JUDGE
 
 NAME = "run.sqlite"
 _PLANNED = 'INSERT INTO conversations (id, position, persona, repeat, "case") VALUES (?, ?, ?, ?, ?)'

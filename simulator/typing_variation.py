@@ -9,8 +9,8 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
+from simulator.core.types import Case, Language, Turn, User, Utterance
 from simulator.mistypings import Edit, typist
-from simulator.types import Case, Language, Turn, User, Utterance
 from simulator.verbatim import exact_spans, is_same_matter
 
 # The share (0..1) of a customer's lines that are varied, and the share of those that are varied twice.

@@ -4,12 +4,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from simulator import kinds, replies
-from simulator.encodable import encodable
-from simulator.errors import MalformedReply, ModelFailure, PromptError
-from simulator.guard import RULES, Guard
-from simulator.llm import Messages, Model
-from simulator.prompts import (
+from simulator.core import replies
+from simulator.core import replies as kinds
+from simulator.core.errors import MalformedReply, ModelFailure, PromptError
+from simulator.core.replies import NextLine, encodable
+from simulator.core.templates import (
     LANGUAGES,
     check_languages,
     fingerprint,
@@ -18,8 +17,9 @@ from simulator.prompts import (
     render,
     stable_int,
 )
-from simulator.replies import NextLine
-from simulator.types import Case, Language, Persona, Turn, Utterance
+from simulator.core.types import Case, Language, Persona, Turn, Utterance
+from simulator.guard import RULES, Guard
+from simulator.llm import Messages, Model
 
 _VARIABLES: dict[str, set[str]] = {
     "greeting": set(),

@@ -5,8 +5,8 @@ from statistics import median, median_low
 
 from pydantic import JsonValue
 
-from simulator.kinds import share_of
-from simulator.types import Score
+from simulator.core.replies import share_of
+from simulator.core.types import Score
 
 # Votes further apart than this share of the scale disagree: two grades of five.
 DISAGREEMENT = 0.4

@@ -3,15 +3,15 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from simulator import find
 from simulator.cases import columns_of
+from simulator.core import shelves
+from simulator.core.errors import InputError
+from simulator.core.settings import Settings
+from simulator.core.types import Case
 from simulator.datasets.reading import Wish, good_cases
-from simulator.errors import InputError
 from simulator.plan import already_read
 from simulator.prompting.chain_file import is_chain, read_chain
-from simulator.settings import Settings
 from simulator.store import find_run, read_run
-from simulator.types import Case
 
 RECORDED = "recorded"
 
@@ -43,7 +43,7 @@ def with_bot(settings: Settings) -> Settings:
 def is_bundled(cases: str) -> bool:
     """Whether a file of questions is one of ours."""
     path = Path(cases.partition("#")[0])
-    return path.resolve().is_relative_to(find.DEMO.resolve())
+    return path.resolve().is_relative_to(shelves.DEMO.resolve())
 
 
 def which_bot(cases: str) -> InputError:

@@ -9,8 +9,8 @@ from typing import Any
 import xlsxwriter
 
 from simulator.cases import read_cases
-from simulator.errors import CaseFileError
-from simulator.types import Case
+from simulator.core.errors import CaseFileError
+from simulator.core.types import Case
 
 
 def saved(folder: Path, text: str, name: str = "cases.csv", encoding: str = "utf-8") -> Path:

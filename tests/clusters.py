@@ -10,15 +10,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from simulator.endpoints import endpoints
+from simulator.core.roles import endpoints
+from simulator.core.settings import Settings
+from simulator.core.types import Conversation, Results
 from simulator.experiment import Progress, create_run
 from simulator.experiment import perform as perform_here
 from simulator.plan import read_plan
-from simulator.settings import Settings
 from simulator.spending import Ledger
 from simulator.stage import Stage
 from simulator.store import RunFile, read_run
-from simulator.types import Conversation, Results
 from tests.playing import Quiet
 
 ROOT = Path(__file__).resolve().parent.parent

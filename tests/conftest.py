@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from simulator import find
-from simulator.hidden import is_secret
+from simulator.core import shelves
+from simulator.core.secrets import is_secret
 
 # Pages and terminals tell the time of the machine's own zone: in tests it is the same everywhere.
 os.environ["TZ"] = "UTC"
@@ -83,7 +83,7 @@ def clean_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def root() -> Path:
     """The checkout."""
-    return find.ROOT
+    return shelves.ROOT
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from simulator.types import (
+from simulator.core.types import (
     Answer,
     Case,
     Conversation,

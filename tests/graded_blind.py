@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from simulator.types import HumanVerdict, Results, Score
+from simulator.core.types import HumanVerdict, Results, Score
 from tests.rehearsed import large
 
 CONVERSATIONS = 40

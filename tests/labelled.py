@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from simulator.types import Language
+from simulator.core.types import Language
 
 Rows = list[dict[str, Any]]
 _GOODS = (

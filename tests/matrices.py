@@ -3,10 +3,10 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from simulator.core.types import PASSED, Language
 from simulator.matrix.against import Against
 from simulator.matrix.figures import CellFigures, Compared, DataFigures, JudgeFigures, Labels
 from simulator.matrix.plan import Cell
-from simulator.types import PASSED, Language
 
 ID = "20261121-090400512-matrix-3f2a"
 NOT_HELD: dict[str, Any] = {

@@ -8,13 +8,14 @@ from pydantic import SecretStr
 from tenacity import wait_none
 from tenacity.wait import wait_base
 
-from simulator import replies
 from simulator.cache import ResponseCache
-from simulator.endpoints import Endpoint
-from simulator.kinds import KINDS
-from simulator.llm import Connections, Messages, Model
+from simulator.connections import Connections
+from simulator.core import replies
+from simulator.core.replies import KINDS
+from simulator.core.roles import Endpoint
+from simulator.core.types import Role
+from simulator.llm import Messages, Model
 from simulator.spending import Ledger
-from simulator.types import Role
 from tests.servers.openai import OpenAIServer
 
 KEY = "sk-very-secret"

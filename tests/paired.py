@@ -5,12 +5,23 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from simulator import find
 from simulator.analysis.summary import summarise
 from simulator.changes.pairs import Side
-from simulator.settings import Settings
+from simulator.core import shelves
+from simulator.core.settings import Settings
+from simulator.core.types import (
+    Answer,
+    Case,
+    Conversation,
+    Ended,
+    RedRules,
+    Results,
+    Run,
+    Score,
+    Turn,
+    Utterance,
+)
 from simulator.store import RunFile
-from simulator.types import Answer, Case, Conversation, Ended, RedRules, Results, Run, Score, Turn, Utterance
 
 Key = tuple[str, str, int]
 Grades = Mapping[Key, Sequence[float]]
@@ -85,7 +96,7 @@ def stored(results: Results, runs: Path = Path("runs")) -> Path:
     """The run as a run file."""
     unplayed = {"turns": (), "ended": None}
     plan = [talk.model_copy(update=unplayed) for talk in results.conversations]
-    file = RunFile.create(runs / results.run.id, results.run, plan, [find.persona("calm")])
+    file = RunFile.create(runs / results.run.id, results.run, plan, [shelves.persona("calm")])
     for talk in results.conversations:
         for turn in talk.turns:
             file.said(talk.id, turn.index, Utterance(text=turn.user, clean=turn.clean))

@@ -7,10 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from simulator import find
-from simulator.pairwise.outcome import Ballot, Outcome, Side, Verdict, settled
-from simulator.store import RunFile
-from simulator.types import (
+from simulator.core import shelves
+from simulator.core.types import (
     Answer,
     Case,
     Conversation,
@@ -22,6 +20,8 @@ from simulator.types import (
     Turn,
     Utterance,
 )
+from simulator.pairwise.outcome import Ballot, Outcome, Side, Verdict, settled
+from simulator.store import RunFile
 from tests.servers.play import ChatRequest, text_of
 
 PASSAGE = {
@@ -64,7 +64,7 @@ def _answer(said: str | Failure, language: Language) -> Answer:
 def a_run(name: str, talks: Sequence[Conversation], folder: Path = Path("runs")) -> str:
     """A finished run on disk; gives its id."""
     run = Run(id=name, created=datetime(2026, 11, 21, tzinfo=UTC), settings={})
-    personas = [find.persona(persona) for persona in sorted({talk.persona for talk in talks})]
+    personas = [shelves.persona(persona) for persona in sorted({talk.persona for talk in talks})]
     file = RunFile.create(folder / name, run, [_unplayed(talk) for talk in talks], personas)
     for talk in talks:
         for turn in talk.turns:

@@ -9,22 +9,17 @@ from typing import Any, get_args
 from pydantic import SecretStr
 from tenacity import wait_none
 
-from simulator import find
 from simulator.cache import ResponseCache
-from simulator.endpoints import Endpoint
-from simulator.judging import ModelJudging
-from simulator.llm import Connections, Model
-from simulator.rubrics import Frame, Rubric
-from simulator.settings import Settings
-from simulator.spending import Ledger
-from simulator.stage import Stage
-from simulator.store import RunFile
-from simulator.types import (
+from simulator.connections import Connections
+from simulator.core import shelves
+from simulator.core.roles import Endpoint
+from simulator.core.settings import Settings
+from simulator.core.types import (
     Answer,
     Case,
     Conversation,
-    Exhibit,
     Facts,
+    GradingContext,
     Language,
     Message,
     Passage,
@@ -34,6 +29,12 @@ from simulator.types import (
     Score,
     Turn,
 )
+from simulator.judging import ModelJudging
+from simulator.llm import Model
+from simulator.rubrics import Frame, Rubric
+from simulator.spending import Ledger
+from simulator.stage import Stage
+from simulator.store import RunFile
 from simulator.users import PersonaUser, UserPrompts
 from tests.servers.openai import OpenAIServer
 
@@ -100,26 +101,28 @@ def a_talk(case: Case | None = None, *turns: Turn, persona: str = "angry") -> Co
     return Conversation(id=f"{persona}/{case.id}#1", case=case, persona=persona, repeat=1, turns=turns)
 
 
-def an_exhibit(case: Case | None = None, *earlier: Turn, turn: Turn | None = None) -> Exhibit:
+def an_exhibit(case: Case | None = None, *earlier: Turn, turn: Turn | None = None) -> GradingContext:
     """A turn put before a judge."""
     case = case or a_case()
     shown = turn or a_turn(len(earlier) + 1, case.language)
-    return Exhibit(conversation=f"angry/{case.id}#1", case=case, persona="angry", turn=shown, earlier=earlier)
+    return GradingContext(
+        conversation=f"angry/{case.id}#1", case=case, persona="angry", turn=shown, earlier=earlier
+    )
 
 
 def prompts() -> UserPrompts:
     """How personas are played."""
-    return UserPrompts(find.PERSONAS / "_user.toml")
+    return UserPrompts(shelves.PERSONAS / "_user.toml")
 
 
 def frame() -> Frame:
     """What the judges share."""
-    return Frame(find.JUDGES / "_frame.toml", find.JUDGES / "_guidelines.toml")
+    return Frame(shelves.JUDGES / "_frame.toml", shelves.JUDGES / "_guidelines.toml")
 
 
 def rubric(name: str) -> Rubric:
     """A rubric of the shelf."""
-    return Rubric(find.JUDGES / f"{name}.toml")
+    return Rubric(shelves.JUDGES / f"{name}.toml")
 
 
 def endpoint(server: OpenAIServer, role: Role, key: str = "key") -> Endpoint:
@@ -142,7 +145,7 @@ def player(model: Model, persona: str = "angry", turns: int = 3, language: Langu
     """A persona of the shelf, played by a model."""
     told = prompts()
     greeting = told.text(language, "greeting")
-    return PersonaUser(find.persona(persona), told, model, seed=7, turns=turns, greeting=greeting)
+    return PersonaUser(shelves.persona(persona), told, model, seed=7, turns=turns, greeting=greeting)
 
 
 def grader(model: Model, names: Sequence[str] = RUBRICS, *, alone: bool = False) -> ModelJudging:
@@ -158,7 +161,7 @@ def a_stage(server: OpenAIServer | None = None, key: str = "key", **settings: An
     for role, known in endpoints.items():
         if known and (named := getattr(told, f"{role}_model")):
             endpoints[role] = known.model_copy(update={"model": named})
-    personas = [find.persona(name) for name in ("angry", "calm", "beginner")]
+    personas = [shelves.persona(name) for name in ("angry", "calm", "beginner")]
     stage = Stage(told, endpoints, personas, Ledger({}, told.budget))
     stage.connections.wait = wait_none()
     return stage
@@ -167,7 +170,7 @@ def a_stage(server: OpenAIServer | None = None, key: str = "key", **settings: An
 def a_run(folder: Path, plan: Sequence[Conversation], name: str = "20261121-090400-angry-0001") -> RunFile:
     """A new run file with this plan."""
     run = Run(id=name, created=datetime(2026, 11, 21, tzinfo=UTC), settings={})
-    return RunFile.create(folder / name, run, plan, [find.persona("angry")])
+    return RunFile.create(folder / name, run, plan, [shelves.persona("angry")])
 
 
 class Quiet:
@@ -181,7 +184,7 @@ class Quiet:
         """A new turn is there."""
         self.turns += 1
 
-    def graded(self, exhibit: Exhibit, scores: Sequence[Score]) -> None:
+    def graded(self, exhibit: GradingContext, scores: Sequence[Score]) -> None:
         """A turn has been graded."""
         self.grades.append((exhibit.conversation, exhibit.turn.index, len(scores)))
 

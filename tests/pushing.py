@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
-from simulator.reports.sheets import Door, Pushed, Target, push, target
+from simulator.reports.sheets import push
+from simulator.reports.sheets.address import Target, target
+from simulator.reports.sheets.door import Door
+from simulator.reports.sheets.push import Pushed
 from simulator.reports.worksheet import Choice, Column, Mark, Row, SheetCell, Worksheet
 from tests.servers.loopback import on_thread
 from tests.servers.sheets import SheetsServer

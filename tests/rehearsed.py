@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from simulator.types import (
+from simulator.core.types import (
     Answer,
     Case,
     Conversation,

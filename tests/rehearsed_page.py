@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from simulator.types import Language, Results, Score
+from simulator.core.types import Language, Results, Score
 from tests.rehearsed import hostile, rehearsed
 
 _CLAIMS: dict[Language, dict[tuple[str, int], list[tuple[str, str, str]]]] = {

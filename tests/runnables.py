@@ -5,7 +5,8 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-from simulator import Answer, Message, Passage, Query, find
+from simulator import Answer, Message, Passage, Query
+from simulator.core import shelves
 
 HISTORY = (Message(role="user", content="前の質問"), Message(role="assistant", content="前の答え"))
 FIRST = Query(text="料金は？", session="s1", case="c1", language="ja")
@@ -80,7 +81,7 @@ def write(source: str) -> None:
 async def connected(source: str, name: str = "bot", **settings: str) -> Any:
     """The bot that a user's module makes, connected as in a rehearsal."""
     write(source)
-    return await find.connect("runnable", {"target": f"bot.py:{name}", **settings}, {})
+    return await shelves.connect("runnable", {"target": f"bot.py:{name}", **settings}, {})
 
 
 async def asked(source: str, query: Query = QUERY, **settings: str) -> Answer:

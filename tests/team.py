@@ -4,7 +4,7 @@ from typing import Any
 
 from simulator.analysis.figures import Summary
 from simulator.analysis.summary import summarise
-from simulator.types import HumanVerdict, Language, RedRules, Results
+from simulator.core.types import HumanVerdict, Language, RedRules, Results
 from tests.rehearsed import JUDGES, rehearsed
 
 # Turns of the rehearsed run: red ones, then others.

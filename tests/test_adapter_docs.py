@@ -14,10 +14,11 @@ import pytest
 
 from rag_adapters import function
 from rag_adapters._options import read_template, template_names
-from simulator import Case, Query, find
+from simulator import Case, Query
 from simulator.commands.app import main
 from simulator.conversation import as_answer
-from simulator.settings import Settings
+from simulator.core import shelves
+from simulator.core.settings import Settings
 from tests.servers.tls import write_certificate
 
 GUIDES = ("adapters.md", "adapters.ja.md")
@@ -97,7 +98,7 @@ def test_what_the_guide_says_of_a_slip_is_said(
 def test_the_adapter_of_ones_own_connects(root: Path, guide: str) -> None:
     """It takes its settings by name and converts them."""
     Path("shop.py").write_text(blocks(root, guide, "python")[1], encoding="utf-8")
-    rag = asyncio.run(find.connect("shop.py:connect", {"region": "east", "top": "1"}, {}))
+    rag = asyncio.run(shelves.connect("shop.py:connect", {"region": "east", "top": "1"}, {}))
     answer = as_answer(asyncio.run(rag(Query(text="?"))))
 
     assert answer.passages[0].id == "east-1"
@@ -115,9 +116,9 @@ def test_every_command_uses_what_there_is(root: Path, guide: str) -> None:
         if ":" not in adapter:
             given = dict(setting.split("=", 1) for setting in values(words, "--set"))
             offered = {"chat": None, "cases": (Case(id="c", question="q", language="ja"),)}
-            find.bound_settings(adapter, find.connector(adapter), given, offered)
+            shelves.bound_settings(adapter, shelves.connector(adapter), given, offered)
 
-    assert set(find.adapter_names()) <= seen
+    assert set(shelves.adapter_names()) <= seen
 
 
 @pytest.mark.parametrize("guide", GUIDES)
@@ -132,7 +133,7 @@ def test_every_http_bot_connects(root: Path, guide: str, monkeypatch: pytest.Mon
 
     assert len(bots) == 8
     for given in bots:
-        rag: Any = asyncio.run(find.connect("http", given, {}))
+        rag: Any = asyncio.run(shelves.connect("http", given, {}))
         asyncio.run(rag.aclose())
 
 
@@ -150,8 +151,8 @@ def test_every_template_is_described(root: Path, guide: str) -> None:
 def test_every_setting_is_described(root: Path, guide: str) -> None:
     """A setting that a guide does not know would stay unknown."""
     text = (root / "docs" / guide).read_text(encoding="utf-8")
-    for name in find.adapter_names():
-        for setting in inspect.signature(find.connector(name)).parameters:
+    for name in shelves.adapter_names():
+        for setting in inspect.signature(shelves.connector(name)).parameters:
             assert f"`{setting}`" in text or f"--set {setting}=" in text, f"{name}: {setting}"
 
 

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from rag_adapters.function import connect
-from simulator import Answer, InputError, Message, Passage, Query, RagFailure, find
+from simulator import Answer, InputError, Message, Passage, Query, RagFailure
+from simulator.core import shelves
 
 HISTORY = (Message(role="user", content="前の質問"), Message(role="assistant", content="前の答え"))
 QUERY = Query(text="料金は？", history=HISTORY, session="s1", case="c1", language="ja")
@@ -263,7 +264,7 @@ async def test_slips_are_told_in_one_line(source: str, target: str, said: str, d
     bot(source)
     adapter, settings = (door, {"target": target}) if door == "function" else (target, {})
     with pytest.raises(InputError) as caught:
-        await find.connect(adapter, settings, {})
+        await shelves.connect(adapter, settings, {})
 
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)

@@ -13,8 +13,9 @@ import pytest
 
 from rag_adapters._limits import LimitedBot, Limits, limited, within
 from rag_adapters.http import connect
-from simulator import Answer, Case, InputError, Query, RagFailure, Transient, find
+from simulator import Answer, Case, InputError, Query, RagFailure, Transient
 from simulator.conversation import ask
+from simulator.core import shelves
 from tests.servers import bot as bots
 from tests.servers.bot import BotServer
 from tests.servers.faults import Reply, error, script
@@ -39,7 +40,7 @@ def failing(times: int, reply: Reply) -> Callable[[Any], Any]:
 
 async def connected(server: BotServer, **settings: str) -> Any:
     """The bot over http, connected as in a rehearsal."""
-    return await find.connect("http", {"url": server.url, "answer": "data.reply", **settings}, {})
+    return await shelves.connect("http", {"url": server.url, "answer": "data.reply", **settings}, {})
 
 
 def write(name: str, source: str) -> None:
@@ -54,10 +55,10 @@ async def failure(asked: Awaitable[Any]) -> tuple[str, str]:
     return caught.value.failure.kind, caught.value.failure.message
 
 
-@pytest.mark.parametrize("name", find.adapter_names())
+@pytest.mark.parametrize("name", shelves.adapter_names())
 def test_every_adapter_takes_them(name: str) -> None:
     """Beside its own settings, with their bounds."""
-    connect = find.connector(name)
+    connect = shelves.connector(name)
     cases = (Case(id="c", question="q", language="ja", answer="a"),)
     required = {
         key: "x"
@@ -65,12 +66,12 @@ def test_every_adapter_takes_them(name: str) -> None:
         if parameter.default is parameter.empty and key != "cases"
     }
     given = {**required, "timeout": "2.5", "concurrency": "3", "retries": "1"}
-    bound = find.bound_settings(name, connect, given, {"cases": cases, "chat": None})
+    bound = shelves.bound_settings(name, connect, given, {"cases": cases, "chat": None})
 
     assert [bound[key] for key in NAMES] == [2.5, 3, 1]
     for wrong in ({"timeout": "0"}, {"concurrency": "0"}, {"retries": "-1"}, {"retries": "two"}):
         with pytest.raises(InputError, match=f"adapter {name}: --set {next(iter(wrong))}="):
-            find.bound_settings(name, connect, {**required, **wrong}, {"cases": cases, "chat": None})
+            shelves.bound_settings(name, connect, {**required, **wrong}, {"cases": cases, "chat": None})
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
@@ -154,7 +155,7 @@ async def test_a_chat_model_is_asked_again_too() -> None:
     replies = script([error(429, headers={"retry-after": "0"}), "hello"])
     async with OpenAIServer(replies) as server:
         given = {"url": server.url, "model": "m", "retries": "1"}
-        rag: Any = await find.connect("openai_chat", given, {})
+        rag: Any = await shelves.connect("openai_chat", given, {})
         answer = await rag(QUERY)
         await rag.aclose()
 
@@ -266,7 +267,7 @@ async def connect(*, timeout: str = "own", **more: str):
     return Bot()
 """
     write("shop.py", shop)
-    rag: Any = await find.connect(
+    rag: Any = await shelves.connect(
         "shop.py:connect", {"timeout": "mine", "concurrency": "1", "retries": "2"}, {}
     )
     answer = await rag(QUERY)
@@ -293,7 +294,7 @@ async def test_waiting_for_a_place_is_no_waiting_for_the_bot() -> None:
 
 def test_one_wrapping_is_enough() -> None:
     """A `connect` that takes them already stays as it is; an attribute called `limits` says nothing."""
-    connect = limited(find.connector("recorded"))
+    connect = limited(shelves.connector("recorded"))
 
     def own() -> None: ...
 

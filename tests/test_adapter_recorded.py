@@ -4,7 +4,7 @@ import pytest
 
 from rag_adapters.recorded import connect
 from simulator import Answer, Case, Message, Passage, Query, RagFailure
-from simulator.types import Failure
+from simulator.core.types import Failure
 
 BEFORE = (Message(role="user", content="前"), Message(role="assistant", content="答え"))
 CASES = (

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from simulator import Answer, InputError, Passage, RagFailure, Usage, find
+from simulator import Answer, InputError, Passage, RagFailure, Usage
 from simulator.conversation import ask
-from simulator.user_code import module_of_file
+from simulator.core import shelves
+from simulator.core.shelves import module_of_file
 from tests.runnables import MEMORY, PRELUDE, PRICES, QUERY, asked, connected, forget, write
 
 
@@ -181,7 +182,7 @@ async def test_an_empty_retrieval_shows_that_nothing_was_found(adapter: str, ret
         """
     )
     name = "bot" if adapter == "runnable" else "f"
-    rag = await find.connect(adapter, {"target": f"bot.py:{name}"}, {})
+    rag = await shelves.connect(adapter, {"target": f"bot.py:{name}"}, {})
 
     assert (await ask(rag, QUERY, 5)).model_copy(update={"seconds": None}) == Answer(text="a")
 

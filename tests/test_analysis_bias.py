@@ -5,9 +5,11 @@ import json
 import pytest
 
 from simulator.analysis.bias import Bias, BiasRow, bias_table, is_bound, measure_bias
-from simulator.probes import Probe, bundled, probes
-from simulator.prompts import LANGUAGES
-from simulator.types import Exhibit, Score, State
+from simulator.core.templates import LANGUAGES
+from simulator.core.types import GradingContext, Score, State
+from simulator.probes.making import probes
+from simulator.probes.probe import Probe
+from simulator.probes.sources import bundled
 from tests.playing import RUBRICS, a_stage
 from tests.servers.openai import OpenAIServer
 
@@ -15,7 +17,7 @@ CASES, KNOWLEDGE = bundled()
 MADE = probes(CASES[:6], KNOWLEDGE[:2] + KNOWLEDGE[44:50], language="ja")
 
 
-def score(exhibit: Exhibit, raw: float, judge: str = "turn", **more: object) -> Score:
+def score(exhibit: GradingContext, raw: float, judge: str = "turn", **more: object) -> Score:
     known = {
         "judge": judge, "conversation": exhibit.conversation, "turn": 1, "state": "scored", "raw": raw,
         "value": raw / 5, "detail": {"correctness": int(raw)} if judge == "turn" else {},
@@ -27,7 +29,7 @@ def row(bias: Bias, kind: str, judge: str) -> BiasRow:
     return next(row for row in bias.rows if (row.kind, row.judge) == (kind, judge))
 
 
-def right(probe_sides: dict[str, Probe], exhibit: Exhibit) -> bool:
+def right(probe_sides: dict[str, Probe], exhibit: GradingContext) -> bool:
     """Whether this exhibit is the changed side of no flipped fact."""
     probe = probe_sides.get(exhibit.conversation)
     return probe is None or probe.kind != "flipped_fact"
@@ -36,11 +38,11 @@ def right(probe_sides: dict[str, Probe], exhibit: Exhibit) -> bool:
 CHANGED = {probe.changed.conversation: probe for probe in MADE}
 
 
-async def perfect(exhibit: Exhibit) -> list[Score]:
+async def perfect(exhibit: GradingContext) -> list[Score]:
     return [score(exhibit, 5 if right(CHANGED, exhibit) else 1)]
 
 
-async def flattered(exhibit: Exhibit) -> list[Score]:
+async def flattered(exhibit: GradingContext) -> list[Score]:
     """Gives a 5 to whoever says thank you, and a 4 else."""
     return [score(exhibit, 5 if "ありがとう" in exhibit.turn.answer.text else 4)]
 
@@ -77,7 +79,7 @@ async def test_a_judge_that_likes_thanks_is_flagged() -> None:
 async def test_a_judge_that_sees_red_everywhere_catches_nothing() -> None:
     """Right answers must not be red before: the flipped ones have to turn."""
 
-    async def grade(exhibit: Exhibit) -> list[Score]:
+    async def grade(exhibit: GradingContext) -> list[Score]:
         return [score(exhibit, 3 if right(CHANGED, exhibit) else 1)]
 
     bias = await measure_bias(MADE, grade)
@@ -92,7 +94,7 @@ async def test_noise_that_averages_out_is_not_sure() -> None:
     """Grades that jump up and down by turns keep the mean; the interval tells, and the table says so."""
     padded = [probe.changed.conversation for probe in MADE if probe.kind == "padding"]
 
-    async def grade(exhibit: Exhibit) -> list[Score]:
+    async def grade(exhibit: GradingContext) -> list[Score]:
         name = exhibit.conversation
         return [score(exhibit, 3 if name not in padded else 5 - 4 * (padded.index(name) % 2), "groundedness")]
 
@@ -108,7 +110,7 @@ async def test_every_exhibit_is_graded_once() -> None:
     """One right answer is the base of many pairs and costs one grade."""
     graded: list[str] = []
 
-    async def grade(exhibit: Exhibit) -> list[Score]:
+    async def grade(exhibit: GradingContext) -> list[Score]:
         graded.append(exhibit.conversation)
         return await perfect(exhibit)
 
@@ -122,7 +124,7 @@ async def test_every_exhibit_is_graded_once() -> None:
 async def test_what_has_no_grade_is_left_out_and_counted(state: State) -> None:
     """A failed score is no low grade."""
 
-    async def grade(exhibit: Exhibit) -> list[Score]:
+    async def grade(exhibit: GradingContext) -> list[Score]:
         if exhibit.conversation.endswith("padding"):
             return [score(exhibit, 5).model_copy(update={"state": state, "raw": None, "value": None})]
         return await perfect(exhibit)
@@ -138,7 +140,7 @@ async def test_what_has_no_grade_is_left_out_and_counted(state: State) -> None:
 async def test_a_judge_of_shares_falls_as_soon_as_it_denies_something() -> None:
     """Of three claims one contradicted is caught: red, although the share fell by a third only."""
 
-    async def grade(exhibit: Exhibit) -> list[Score]:
+    async def grade(exhibit: GradingContext) -> list[Score]:
         share = 1.0 if right(CHANGED, exhibit) else 2 / 3
         return [score(exhibit, share, "claims", scale=(0, 1), value=share, detail={})]
 
@@ -151,7 +153,7 @@ async def test_a_judge_of_shares_falls_as_soon_as_it_denies_something() -> None:
 async def test_a_grader_that_stops_stops_the_measurement() -> None:
     """Nothing is compared when a key is refused."""
 
-    async def grade(exhibit: Exhibit) -> list[Score]:
+    async def grade(exhibit: GradingContext) -> list[Score]:
         raise PermissionError(exhibit.conversation)
 
     with pytest.raises(ExceptionGroup):

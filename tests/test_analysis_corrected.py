@@ -6,20 +6,13 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from simulator.analysis.corrected import (
-    BlindGrade,
-    Corrected,
-    GradedTurn,
-    blind_grades,
-    correct,
-    shortage,
-)
+from simulator.analysis.corrected import BlindGrade, Corrected, GradedTurn, blind_grades, correct, shortage
 from simulator.analysis.figures import Summary
 from simulator.analysis.gate import Gate, decide
 from simulator.analysis.intervals import interval_of_mean
 from simulator.analysis.summary import summarise
 from simulator.analysis.summary_json import as_json
-from simulator.types import RedRules, Results
+from simulator.core.types import RedRules, Results
 from tests.graded_blind import JUDGE, graded, verdict
 from tests.rehearsed import JUDGES
 

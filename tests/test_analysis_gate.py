@@ -7,7 +7,7 @@ import pytest
 from simulator.analysis.figures import Summary
 from simulator.analysis.gate import apart, decide
 from simulator.analysis.summary import summarise
-from simulator.types import RedRules
+from simulator.core.types import RedRules
 from tests.rehearsed import JUDGES, rehearsed
 
 

@@ -13,7 +13,7 @@ from benchmarks.intervals import Kind, simulate
 from simulator.analysis.bounds import clusters as clustered
 from simulator.analysis.bounds import lower
 from simulator.analysis.intervals import FEWEST, clustered_stderr, ends_of, interval_of_mean
-from simulator.types import Score
+from simulator.core.types import Score
 from tests.properties import examples
 
 VALUES = [0.2, 0.4, 0.6, 0.8, 1.0]

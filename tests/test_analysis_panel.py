@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from simulator.analysis.panel import side_by_side, votes
-from simulator.types import Score
+from simulator.core.types import Score
 
 
 def graded(judge: str, grades: Sequence[int], **more: Any) -> list[Score]:

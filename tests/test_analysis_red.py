@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from simulator.analysis.red import primary_judge, red_marks, worst
-from simulator.types import RedRules, Score
+from simulator.core.types import RedRules, Score
 
 TALK = "angry/fees#0"
 

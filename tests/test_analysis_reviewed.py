@@ -4,7 +4,7 @@ import pytest
 
 from simulator.analysis.review import agreement
 from simulator.analysis.reviewed import Findings, Point, as_json, findings, wilson
-from simulator.types import HumanVerdict
+from simulator.core.types import HumanVerdict
 from tests.team import (
     AGAIN,
     CAMPAIGN,

@@ -10,7 +10,7 @@ from simulator.analysis.gate import decide
 from simulator.analysis.intervals import interval_of_mean
 from simulator.analysis.summary import excerpt, summarise
 from simulator.analysis.summary_json import as_json
-from simulator.types import Ended, RedRules, Results, Score, Spending
+from simulator.core.types import Ended, RedRules, Results, Score, Spending
 from tests.golden_files import compare
 from tests.rehearsed import JUDGES, large, rehearsed
 

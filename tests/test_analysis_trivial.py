@@ -4,12 +4,7 @@ import random
 
 import pytest
 
-from simulator.analysis.trivial import (
-    length,
-    rouge_l,
-    token_precision,
-    token_recall,
-)
+from simulator.analysis.trivial import length, rouge_l, token_precision, token_recall
 from simulator.metrics.rouge import lcs_length
 
 

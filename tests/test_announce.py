@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 
 from simulator.commands.announce import announce, check_folder, counted, passed_over, show_forecast
-from simulator.errors import InputError, RunFileError
+from simulator.core.errors import InputError, RunFileError
+from simulator.core.settings import Settings, dollars
+from simulator.core.types import Spending
 from simulator.forecast import ByModel, Forecast, forecast
-from simulator.money import dollars
-from simulator.settings import Settings
-from simulator.types import Spending
 from tests.playing import a_case, a_stage, a_talk
 from tests.servers.openai import OpenAIServer
 

@@ -7,10 +7,10 @@ from simulator.blame.asking import ask_again, found_anew, own_words, sought
 from simulator.blame.attribute import blames
 from simulator.blame.of_run import articles_of, as_note, found_before
 from simulator.commands.app import main
+from simulator.core.settings import from_run
+from simulator.core.types import Answer, Passage, Query, Results
 from simulator.outcome import figures_of
-from simulator.settings import from_run
 from simulator.store import find_run, read_run
-from simulator.types import Answer, Passage, Query, Results
 from tests.rehearsed import rehearsed
 from tests.team import summary_of
 

@@ -11,9 +11,9 @@ from simulator.blame.attribute import RULES, blames
 from simulator.blame.cause import Blame, Cause
 from simulator.blame.of_run import articles_of, found_before
 from simulator.blame.telling import TEXTS
-from simulator.prompts import check_languages, read_toml
-from simulator.settings import Settings
-from simulator.types import Passage
+from simulator.core.settings import Settings
+from simulator.core.templates import check_languages, read_toml
+from simulator.core.types import Passage
 from tests.rehearsed import hostile, rehearsed
 from tests.team import summary_of
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from simulator.blame.corpus import Corpus, held, title_of
 from simulator.blame.need import Need, is_of, need_of
-from simulator.types import Answer, Case, Exhibit, Passage, Turn
+from simulator.core.types import Answer, Case, GradingContext, Passage, Turn
 
 FEE = Passage(
     id="ja/17-fee",
@@ -17,7 +17,9 @@ PLANS = Passage(id="ja/01-plans", text="# 料金プラン\n\nマンションの�
 LIBRARY = Corpus([FEE, RETURN, PLANS])
 
 
-def exhibit(*retrieved: Passage, shows: bool = True, gold: tuple[str, ...] = ("ja/17-fee",)) -> Exhibit:
+def exhibit(
+    *retrieved: Passage, shows: bool = True, gold: tuple[str, ...] = ("ja/17-fee",)
+) -> GradingContext:
     """A turn that asks for the fee, with these passages."""
     case = Case(
         id="fee", question="解約金はいくらですか", language="ja", answerable=True, passages=gold,
@@ -25,7 +27,7 @@ def exhibit(*retrieved: Passage, shows: bool = True, gold: tuple[str, ...] = ("j
     )  # fmt: skip
     answer = Answer(text="分かりません。", passages=retrieved, shows_passages=shows)
     turn = Turn(index=1, user=case.question, answer=answer)
-    return Exhibit(conversation="angry/fee#0", case=case, persona="angry", turn=turn)
+    return GradingContext(conversation="angry/fee#0", case=case, persona="angry", turn=turn)
 
 
 def place(*retrieved: Passage, corpus: Corpus | None = LIBRARY, **more: object) -> str:

@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from simulator import Query, find
-from simulator.bodies import LARGEST_BODY, BodyError, unpacked
+from simulator import Query
 from simulator.conversation import ask
-from simulator.errors import ModelFailure
-from simulator.find import ROOT
+from simulator.core import shelves
+from simulator.core.bodies import LARGEST_BODY, BodyError, unpacked
+from simulator.core.errors import ModelFailure
+from simulator.core.shelves import ROOT
 from tests.models import ASKED, connected, model_at
 from tests.servers.malformed import RawServer, bomb, ok, serve
 from tests.servers.openai import serve as serve_model
@@ -103,7 +104,7 @@ async def test_a_bomb_is_the_bots_failure(way: str, status: bytes) -> None:
     """Whichever way it is asked."""
     adapter, given = WAYS[way]
     async with RawServer(bomb("gzip", status=status)) as server:
-        rag: Any = await find.connect(adapter, {"url": server.url, **given}, {})
+        rag: Any = await shelves.connect(adapter, {"url": server.url, **given}, {})
         answer = await ask(rag, QUERY, 20)
         await rag.aclose()
 
@@ -117,7 +118,7 @@ async def test_neither_asks_for_more_than_it_counts() -> None:
         with pytest.raises(ModelFailure):
             await model_at(server.url, made).say(ASKED)
         for adapter, given in WAYS.values():
-            rag: Any = await find.connect(adapter, {"url": server.url, **given}, {})
+            rag: Any = await shelves.connect(adapter, {"url": server.url, **given}, {})
             await ask(rag, QUERY, 5)
             await rag.aclose()
 
@@ -131,7 +132,7 @@ async def test_a_long_line_without_end_is_cut_off() -> None:
     async with RawServer(head + b"x" * (LARGEST_BODY + 2**16), holds=True) as server:
         for way in ("sse", "streamed chat"):
             adapter, given = WAYS[way]
-            rag: Any = await find.connect(adapter, {"url": server.url, **given}, {})
+            rag: Any = await shelves.connect(adapter, {"url": server.url, **given}, {})
             answer = await ask(rag, QUERY, 20)
             await rag.aclose()
             assert answer.error is not None

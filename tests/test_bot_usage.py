@@ -8,10 +8,10 @@ import pytest
 
 from simulator.analysis.bot_usage import bot_usage
 from simulator.commands.app import main
+from simulator.core.types import Answer, Results, Step, Turn, Usage, Utterance
 from simulator.reading import LARGE, Talks
 from simulator.reports import bot_usage as told
 from simulator.store import RunFile, find_run, read_run
-from simulator.types import Answer, Results, Step, Turn, Usage, Utterance
 from tests.paired import a_result, grades_of
 from tests.servers.faults import Reply
 from tests.servers.openai import serve

@@ -11,7 +11,7 @@ import pytest
 
 from simulator.calibration import stored
 from simulator.commands.app import main
-from simulator.types import Language
+from simulator.core.types import Language
 from tests.golden_files import compare
 from tests.labelled import labelled, written, written_csv
 from tests.servers.faults import Reply

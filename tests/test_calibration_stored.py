@@ -8,7 +8,7 @@ import pytest
 
 from simulator.calibration import stored
 from simulator.calibration.stored import Calibration, calibration_for, calibrations_for, save
-from simulator.errors import InputError
+from simulator.core.errors import InputError
 
 
 def a_calibration(**changes: Any) -> Calibration:

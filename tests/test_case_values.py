@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from simulator.cases import read_cases
-from simulator.errors import CaseFileError
+from simulator.core.errors import CaseFileError
+from simulator.core.types import Answer, Facts, Failure, Message, Passage
 from simulator.files.columns import COLUMNS
-from simulator.types import Answer, Facts, Failure, Message, Passage
 from tests.case_files import as_csv, from_cell, one, refusal, saved
 from tests.properties import examples
 

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from simulator.cases import columns_of, read_cases, select
-from simulator.errors import CaseFileError
+from simulator.core.errors import CaseFileError
+from simulator.core.types import Answer, Case, Facts, Message, Passage
 from simulator.files.columns import COLUMNS, field_of, normalised
-from simulator.types import Answer, Case, Facts, Message, Passage
 from tests.case_files import as_csv, as_workbook, one, refusal, saved
 from tests.properties import examples
 

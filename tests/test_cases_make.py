@@ -8,20 +8,20 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from simulator import find
 from simulator.cases import read_cases
 from simulator.commands.app import main
+from simulator.core import shelves
+from simulator.core.settings import Settings
+from simulator.core.types import Case
 from simulator.making.kinds import KINDS, OUT_OF_SCOPE
 from simulator.plan import read_plan
-from simulator.settings import Settings
-from simulator.types import Case
 from tests.making import Author
 from tests.pushing import KEY, column, letter, row_of, sheets_server
 from tests.servers.faults import Reply
 from tests.servers.openai import serve
 from tests.servers.sheets import SheetsServer
 
-JA, EN = str(find.DEMO / "knowledge" / "ja"), str(find.DEMO / "knowledge" / "en")
+JA, EN = str(shelves.DEMO / "knowledge" / "ja"), str(shelves.DEMO / "knowledge" / "en")
 TAB = "テスト質問"
 
 
@@ -266,9 +266,9 @@ def test_logs_with_a_model(make: Any, author: Author) -> None:
     assert not any("09012345678" in prompt or "yamada" in prompt for prompt in author.asked)
     assert done.json["redacted"]
     [path] = done.json["personas"]
-    persona = find.persona(f"./{path}")
+    persona = shelves.persona(f"./{path}")
     assert persona.ja.voice == '短く\n"早く"話す'
-    assert persona.ja.phrases == find.persona("angry").ja.phrases
+    assert persona.ja.phrases == shelves.persona("angry").ja.phrases
 
 
 def test_proposed_in_the_sheet_and_left_out_until_approved(make: Any, sheet: SheetsServer) -> None:

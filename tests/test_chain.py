@@ -7,23 +7,23 @@ from typing import Any
 
 import pytest
 
-from simulator import find
 from simulator.cases import read_cases
 from simulator.commands.app import main
 from simulator.commands.chain_run import matrix_of
-from simulator.errors import InputError, RagFailure
+from simulator.core import shelves
+from simulator.core.errors import InputError, RagFailure
+from simulator.core.settings import Settings
+from simulator.core.templates import read_toml
+from simulator.core.types import Answer, Case, Conversation, Passage, Query, Rag, Usage
 from simulator.prompting.applied import Applied
 from simulator.prompting.chain_file import is_chain, read_chain
 from simulator.prompting.chained import outcome
 from simulator.prompting.template import used_in
-from simulator.prompts import read_toml
 from simulator.reports import chain_words
-from simulator.settings import Settings
 from simulator.store import find_run, read_run
-from simulator.types import Answer, Case, Conversation, Passage, Query, Rag, Usage
 from tests.servers.openai import serve
 
-DEMO = find.DEMO / "chain"
+DEMO = shelves.DEMO / "chain"
 INTENT = "version = 1\n[ja]\nsystem = 'JSON'\nuser = '問い合わせ：$question'"
 REPLY = "version = 1\n[ja]\nuser = '用件：$intent_category $question'"
 CHAIN = """

@@ -15,7 +15,7 @@ from simulator.changes.differences import Difference, differences, more_needed
 from simulator.changes.heads import Head
 from simulator.changes.pairs import is_guarded
 from simulator.changes.replays import replay_of
-from simulator.types import Answer, Failure
+from simulator.core.types import Answer, Failure
 from tests.paired import Key, a_result, a_side, grades_of, side_of
 from tests.properties import examples
 

@@ -11,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judges.choice import TEXTS, choice
-from simulator.multiple_choice import LETTERS, letters, place_of, right_letter, stated
+from simulator.core.types import Answer, Case, GradingContext, Language, Score, Turn
+from simulator.multiple_choice import letters
+from simulator.multiple_choice.letters import LETTERS, place_of, right_letter
+from simulator.multiple_choice.reading import stated
 from simulator.rubrics import load_judge
-from simulator.types import Answer, Case, Exhibit, Language, Score, Turn
 
 DATA = Path(__file__).parent / "data"
 CHOICES = ("8", "2", "24", "120")
@@ -32,10 +34,10 @@ def an_exhibit(
     label: str | None = "24",
     language: Language = "en",
     **more: object,
-) -> Exhibit:
+) -> GradingContext:
     case = Case(id="c", question="q?", language=language, choices=tuple(choices), label=label)
     turn = Turn(index=1, user="q?", answer=Answer.model_validate({"text": answer, **more}))
-    return Exhibit(conversation="scripted/c#1", case=case, persona="scripted", turn=turn)
+    return GradingContext(conversation="scripted/c#1", case=case, persona="scripted", turn=turn)
 
 
 def letter_in(reply: str, choices: Sequence[str] = CHOICES) -> str:

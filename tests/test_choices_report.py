@@ -17,9 +17,21 @@ from simulator.analysis.choices import choices, standard_error
 from simulator.analysis.gate import decide
 from simulator.analysis.summary import summarise
 from simulator.commands.app import main
+from simulator.core.templates import read_toml
+from simulator.core.types import (
+    Answer,
+    Case,
+    Conversation,
+    GradingContext,
+    Language,
+    RedRules,
+    Results,
+    Run,
+    Score,
+    Turn,
+)
 from simulator.prompting.reading import read_prompt
 from simulator.prompting.rendering import Rendering
-from simulator.prompts import read_toml
 from simulator.reports import choices as in_reports
 from simulator.reports.console import paint
 from simulator.reports.html import render
@@ -27,7 +39,6 @@ from simulator.reports.markdown import markdown
 from simulator.reports.sections import sections
 from simulator.reports.sheet_figures import summary_sheet
 from simulator.reports.told import Told
-from simulator.types import Answer, Case, Conversation, Exhibit, Language, RedRules, Results, Run, Score, Turn
 
 # Subject, right letter, reply: five of eight right, one that states nothing.
 ROWS = [
@@ -55,7 +66,7 @@ def a_run(rows: Sequence[tuple[str, str, str]] = tuple(ROWS), language: Language
         turn = Turn(index=1, user="q?", answer=Answer(text=reply))
         key = f"scripted/{number}#1"
         talks.append(Conversation(id=key, case=case, persona="scripted", turns=(turn,)))
-        scores.append(choice(Exhibit(conversation=key, case=case, persona="scripted", turn=turn)))
+        scores.append(choice(GradingContext(conversation=key, case=case, persona="scripted", turn=turn)))
     run = Run(id="r", created=datetime(2026, 1, 1, tzinfo=UTC), settings={}, status="finished")
     return Results(run=run, planned=len(talks), conversations=tuple(talks), scores=tuple(scores))
 

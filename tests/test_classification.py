@@ -21,8 +21,8 @@ from simulator.analysis.classification import (
 from simulator.analysis.classification_run import classifications
 from simulator.analysis.classification_table import f1_table, ranked
 from simulator.commands.app import main
+from simulator.core.types import Answer, Case, Conversation, Results, Run, Score, Turn
 from simulator.reports.classes import section
-from simulator.types import Answer, Case, Conversation, Results, Run, Score, Turn
 
 BINARY = ("0", "1")
 # An awesome list's repositories, about Japanese or not: 60 of 856 are. Printed by lm-evaluation-harness.

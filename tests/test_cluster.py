@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from simulator.errors import InputError
-from simulator.types import Ended, Results
+from simulator.core.errors import InputError
+from simulator.core.types import Ended, Results
 from tests.clusters import ROOT, SLOW, Acting, Machines, kill, offline, rehearsed, resumed
 from tests.test_experiment import played
 
@@ -22,9 +22,9 @@ pytestmark = [
 ]
 JUDGE = """
 from words import BAD
-from simulator import Exhibit, Score
+from simulator import GradingContext, Score
 
-def strict(exhibit: Exhibit) -> Score:
+def strict(exhibit: GradingContext) -> Score:
     said = exhibit.turn.answer.text
     return Score(
         judge="strict", conversation=exhibit.conversation, turn=exhibit.turn.index, state="scored",

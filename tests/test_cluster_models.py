@@ -10,8 +10,8 @@ import pytest
 from simulator.cluster import about, shipping
 from simulator.commands import engine
 from simulator.commands.app import main
-from simulator.errors import InputError
-from simulator.settings import Settings
+from simulator.core.errors import InputError
+from simulator.core.settings import Settings
 from simulator.stage import PACKAGES
 from tests.clusters import offline, rehearsed, resumed
 from tests.servers.openai import OpenAIServer

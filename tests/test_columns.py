@@ -8,8 +8,8 @@ import pytest
 
 from simulator.cases import read_cases
 from simulator.commands.app import main
-from simulator.errors import UnknownName
-from simulator.settings import load
+from simulator.core.errors import UnknownName
+from simulator.core.settings import load
 
 PLAIN = "question,answer\n送料はいくらですか,送料は900円です。\n"
 

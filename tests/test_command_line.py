@@ -10,14 +10,15 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from simulator import __version__, find
+from simulator import __version__
 from simulator.commands.app import PROGRAM, WORDS, main
 from simulator.commands.options import NO_FLAG, OF_ROWS, PANELS
-from simulator.settings import FILE, Settings, flag
+from simulator.core import shelves
+from simulator.core.settings import FILE, Settings, flag
 from tests.golden_files import compare
 from tests.servers.openai import Reply, serve
 
-RUN = [sys.executable, str(find.ROOT / "run.py")]
+RUN = [sys.executable, str(shelves.ROOT / "run.py")]
 BOT = "def answer(question):\n    return question + ' です。'\n"
 OWN = ["--offline", "--adapter", "bot.py:answer", "--judges", "turn"]
 
@@ -301,7 +302,7 @@ def test_help_starts_without_heavy_libraries() -> None:
     ]  # fmt: skip
     words = (["--help"], ["simulate", "--help"], ["doctor", "--help"])
     code = (
-        f"import sys; sys.path.insert(0, {str(find.ROOT)!r}); from simulator.commands.app import main;"
+        f"import sys; sys.path.insert(0, {str(shelves.ROOT)!r}); from simulator.commands.app import main;"
         f"[main(each) for each in {words!r}]; sys.exit(' '.join(m for m in {heavy!r} if m in sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

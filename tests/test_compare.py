@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from simulator.commands.app import main
+from simulator.core.types import Failure
 from simulator.pairwise.kept import NAME
-from simulator.types import Failure
 from tests.pairwise import (
     LONG,
     SHORT,

@@ -11,8 +11,8 @@ import pytest
 from simulator import reading
 from simulator.analysis.undecided import undecided
 from simulator.commands.app import main
+from simulator.core.types import GradingContext, Language, Score
 from simulator.store import find_run, read_run
-from simulator.types import Exhibit, Language, Score
 from tests.playing import a_case, a_turn, an_exhibit, at, grader
 from tests.servers.openai import OpenAIServer, serve
 from tests.servers.play import text_of
@@ -55,7 +55,7 @@ def judge(request: dict[str, Any]) -> str:
     return reply([CONFLICT], 1) if disagree else reply([], 5)
 
 
-async def grades(exhibit: Exhibit, said: str) -> tuple[dict[str, Score], int]:
+async def grades(exhibit: GradingContext, said: str) -> tuple[dict[str, Score], int]:
     """The scores of a judge that says this, and how many requests they took."""
     async with OpenAIServer(lambda _: said) as server, at(server) as model:
         scores = await grader(model("judge"), ["turn", "groundedness"])(exhibit, ())

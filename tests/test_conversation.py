@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from simulator.allowance import BudgetSpent
 from simulator.conversation import ask, converse
-from simulator.errors import AccessDenied, ModelFailure, RagFailure, RunFileError
+from simulator.core.errors import AccessDenied, ModelFailure, RagFailure, RunFileError
+from simulator.core.types import Answer, Case, Conversation, Ended, Query, Rag, Turn, User, Utterance
 from simulator.scripts import MixedUser
-from simulator.spending import BudgetSpent
-from simulator.types import Answer, Case, Conversation, Ended, Query, Rag, Turn, User, Utterance
 from tests.playing import a_case, a_rich_case, a_talk, a_turn, echo
 
 

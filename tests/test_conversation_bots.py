@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from langchain_core.documents import Document
 
-from simulator import find
 from simulator.conversation import CUT_MARK, LONGEST_ANSWER, ask
-from simulator.errors import InputError, ModelFailure, RagFailure
-from simulator.types import Answer, Passage, Query, Rag
-from simulator.user_code import module_of_file
+from simulator.core import shelves
+from simulator.core.errors import InputError, ModelFailure, RagFailure
+from simulator.core.shelves import module_of_file
+from simulator.core.types import Answer, Passage, Query, Rag
 
 QUERY = Query(text="いくらですか")
 
@@ -237,7 +237,7 @@ async def test_both_doors_read_alike(
     """A function and what an own `connect` gives: ids 0 and 1 stay apart, documents and scores are read."""
     monkeypatch.setattr(sys, "path", list(sys.path))
     (tmp_path / "bot.py").write_text(DOORS[door], encoding="utf-8")
-    rag = await find.connect(f"bot.py:{door}", {}, {})
+    rag = await shelves.connect(f"bot.py:{door}", {}, {})
     vars(module_of_file(Path("bot.py"))).update(RESULT=result)
 
     assert (await ask(rag, QUERY, 5)).model_copy(update={"seconds": None}) == Answer(

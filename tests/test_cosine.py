@@ -6,15 +6,15 @@ import pytest
 
 from judges.cosine import cosine
 from judges.cosine_similarity import cosine_similarity
+from simulator.core.types import Answer, Case, GradingContext, Turn
 from simulator.counting.embedding import hash_embed
-from simulator.types import Answer, Case, Exhibit, Turn
 
 
-def an_exhibit(*references: str, turn: int = 1, answer: str = "富士山です。") -> Exhibit:
+def an_exhibit(*references: str, turn: int = 1, answer: str = "富士山です。") -> GradingContext:
     case = Case(
         id="c", question="日本一高い山は？", language="ja", references=(references,) if references else ()
     )
-    return Exhibit(
+    return GradingContext(
         conversation="calm/c#1",
         case=case,
         persona="calm",
@@ -57,7 +57,7 @@ async def test_the_nearest_reference_counts_and_one_call_embeds_all() -> None:
 
 
 @pytest.mark.parametrize("exhibit", [an_exhibit(), an_exhibit("富士山", turn=2)])
-async def test_a_turn_without_a_reference_is_skipped(exhibit: Exhibit) -> None:
+async def test_a_turn_without_a_reference_is_skipped(exhibit: GradingContext) -> None:
     """And nothing is embedded for it."""
     embed = Angles(1)
 

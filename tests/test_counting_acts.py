@@ -5,9 +5,9 @@ import tomllib
 
 import pytest
 
+from simulator.core.shelves import DEMO
+from simulator.core.types import Language
 from simulator.counting.dialogue_acts import FILE, LONGEST, apologises, claims, is_handover, is_refusal, parts
-from simulator.find import DEMO
-from simulator.types import Language
 
 EXAMPLES = tomllib.loads(FILE.read_text(encoding="utf-8"))
 LANGUAGES: tuple[Language, ...] = ("ja", "en")

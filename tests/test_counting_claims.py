@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from simulator.core.types import Answer, Case, GradingContext, Language, Passage, Score, Turn
 from simulator.counting.stand_ins import LexicalJudge
-from simulator.types import Answer, Case, Exhibit, Language, Passage, Score, Turn
 
 FEES = "ミズナラ光を24か月以内に解約すると、解約金がかかります。ホーム1ギガの解約金は4,800円です。"
 ROUTER = "ルーターは解約から14日以内に、着払いで返送してください。"
@@ -19,7 +19,7 @@ async def graded(judge: str, answer: str, *passages: str, **case: Any) -> Score:
     found = tuple(Passage(id=f"p{at}", text=text) for at, text in enumerate(passages, 1))
     turn = Turn(index=1, user=the_case.question, answer=Answer(text=answer, passages=found))
     return await LexicalJudge(judge)(
-        Exhibit(conversation="calm/fees#1", case=the_case, persona="calm", turn=turn)
+        GradingContext(conversation="calm/fees#1", case=the_case, persona="calm", turn=turn)
     )
 
 

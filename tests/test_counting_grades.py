@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simulator.core.errors import PromptError
+from simulator.core.templates import read_toml
 from simulator.counting.grades import FILE, Grades, capped, grade_of
 from simulator.counting.stand_ins import DECISIVE, STAND_INS, rubric_of
-from simulator.errors import PromptError
-from simulator.prompts import read_toml
 
 LIMITS = sorted(read_toml(FILE)["limits"])
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from simulator.commands.app import main
+from simulator.core.types import Results
 from simulator.store import find_run, read_run
-from simulator.types import Results
 from tests.crash.mix import RATES, failures, mean_of_answered, options
 from tests.servers.faults import FAULTS, Faults, Reply, script
 from tests.servers.openai import play, serve

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simulator.core.shelves import persona, persona_names
+from simulator.core.templates import read_toml
+from simulator.core.types import Conversation, Ended, Facts, Language, Message, Results
 from simulator.customers.faults import KINDS, SPOILING, customer_faults
 from simulator.customers.inventions import inventions
 from simulator.customers.lines import FILE, lines_of
-from simulator.find import persona, persona_names
 from simulator.offline import filled
-from simulator.prompts import read_toml
-from simulator.types import Conversation, Ended, Facts, Language, Message, Results
 from tests.customer_talks import (
     QUESTION,
     REFERENCE,

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulator.analysis.figures import Figure
+from simulator.core.types import Conversation, Ended, Facts, Language
 from simulator.customers.figures import (
     customers,
     early,
@@ -21,7 +22,6 @@ from simulator.customers.guessing import NaiveBayes, grams
 from simulator.customers.leaving import ScoresByTurn
 from simulator.customers.lines import lines_of
 from simulator.customers.personas import guessed
-from simulator.types import Conversation, Ended, Facts, Language
 from tests.customer_talks import QUESTION, REFERENCE, REFUSAL, UNRELATED, a_case, a_person, a_run, a_talk
 
 ASKED, TOLD, REFUSED, OTHER = QUESTION["ja"], REFERENCE["ja"], REFUSAL["ja"], UNRELATED["ja"]

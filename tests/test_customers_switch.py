@@ -16,19 +16,8 @@ from simulator.analysis.gate import decide
 from simulator.analysis.summary import summarise
 from simulator.analysis.summary_json import as_json
 from simulator.commands.app import main
-from simulator.customers.faults import KINDS
-from simulator.customers.figures import customers
-from simulator.customers.replaying import AGAIN, second_attempts, superseded
-from simulator.experiment import rehearse
-from simulator.overview import counted
-from simulator.prompts import read_toml
-from simulator.reports.console import paint
-from simulator.reports.customers import TEXT, sentences
-from simulator.reports.html import render
-from simulator.reports.sheet_figures import summary_sheet
-from simulator.reports.told import Told
-from simulator.store import RunFile, read_run
-from simulator.types import (
+from simulator.core.templates import read_toml
+from simulator.core.types import (
     SUPERSEDED,
     Case,
     Conversation,
@@ -40,6 +29,17 @@ from simulator.types import (
     User,
     Utterance,
 )
+from simulator.customers.faults import KINDS
+from simulator.customers.figures import customers
+from simulator.customers.replaying import AGAIN, second_attempts, superseded
+from simulator.experiment import rehearse
+from simulator.overview import counted
+from simulator.reports.console import paint
+from simulator.reports.customers import TEXT, sentences
+from simulator.reports.html import render
+from simulator.reports.sheet_figures import summary_sheet
+from simulator.reports.told import Told
+from simulator.store import RunFile, read_run
 from tests.customer_talks import QUESTION, UNRELATED, a_case, a_run, a_talk, a_verdict
 from tests.playing import Quiet, a_stage, echo
 from tests.playing import a_run as a_file

@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from simulator import find
+from simulator.core import shelves
+from simulator.core.errors import CaseFileError
+from simulator.core.settings import Sample
+from simulator.core.shelves import ARTICLE_NAMES, CONTEST_NAMES, our_name
+from simulator.core.types import Case
 from simulator.datasets.checks import lacking, outside
 from simulator.datasets.forms import form_of, usual_form
-from simulator.datasets.names import ARTICLE_NAMES, CONTEST_NAMES, our_name
 from simulator.datasets.reading import Wish, read_dataset
 from simulator.datasets.spool import RowPlan
-from simulator.errors import CaseFileError
 from simulator.files import streams
 from simulator.files.streams import lines_of
-from simulator.notation import Sample
 from simulator.rubrics import load_judge
-from simulator.types import Case
 from tests.case_files import saved
 
 
@@ -57,8 +57,8 @@ def test_the_usual_form_is_the_most_frequent() -> None:
 def test_the_articles_names_mean_judges_of_the_shelf() -> None:
     """Every name is understood wherever judges are named, and files its scores under our own."""
     for given, ours in {**ARTICLE_NAMES, **CONTEST_NAMES}.items():
-        assert ours in find.judge_names(), given
-    assert find.judge_name("rougeL") == "rouge_l"
+        assert ours in shelves.judge_names(), given
+    assert shelves.judge_name("rougeL") == "rouge_l"
     assert load_judge("em") is load_judge("exact_match")
     assert our_name("turn") == "turn"
     assert our_name("cosine_similarity") == "cosine_similarity"

@@ -12,15 +12,15 @@ from typing import Any, TextIO
 
 import pytest
 
-from simulator import find
 from simulator.commands.app import main
-from simulator.prompts import read_toml
+from simulator.core import shelves
+from simulator.core.templates import read_toml
+from simulator.core.translations import words_of
+from simulator.core.types import Conversation, Language, Results
 from simulator.reports.change_console import paint
 from simulator.reports.change_markdown import markdown
 from simulator.reports.change_words import TEXTS, Telling, chance, signed
 from simulator.reports.html_pair import Painted, compared
-from simulator.reports.words import words_of
-from simulator.types import Conversation, Language, Results
 from tests.paired import Key, a_result, grades_of, stored
 from tests.xss import PAYLOADS
 
@@ -266,7 +266,7 @@ def test_a_reader_may_stop_before_the_end() -> None:
     """`diff | head`: the exit code is the verdict all the same, and one calm line says where it is."""
     stored(a_result(grades_of([1.0] * 12), "1-before"))
     stored(a_result(grades_of(TWELVE), "2-after"))
-    command = [sys.executable, str(find.ROOT / "run.py"), "diff", "1", "2"]
+    command = [sys.executable, str(shelves.ROOT / "run.py"), "diff", "1", "2"]
     with unread() as gone:
         done = subprocess.run(command, stdout=gone, stderr=subprocess.PIPE, text=True, check=False)
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from simulator.commands.app import main
-from simulator.types import Language
+from simulator.core.types import Language
 
 BOT = '''
 import json

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from simulator.commands.app import main
+from simulator.core.types import Results
 from simulator.store import find_run, read_run, run_ids
-from simulator.types import Results
 from tests.paired import a_result, stored
 
 BOT = "def answer(question):\n    return '分かりません。', []\n"

@@ -9,7 +9,7 @@ import pytest
 
 from simulator.cache import cache_folder
 from simulator.commands.app import main
-from simulator.endpoints import DEFAULT_MODELS
+from simulator.core.roles import DEFAULT_MODELS
 from tests.servers.openai import FAULTS, OpenAIServer, Reply, serve
 
 KEY = "sk-very-secret-0123456789"

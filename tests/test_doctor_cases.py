@@ -7,15 +7,16 @@ from typing import Any
 import pytest
 
 from simulator.commands.app import main
+from simulator.core.settings import Settings
+from simulator.core.shelves import our_name
+from simulator.core.templates import read_toml
+from simulator.core.types import Case, Language
 from simulator.datasets.choosing import table, taken
-from simulator.datasets.names import our_name
-from simulator.metrics import meteor, rouge_l
+from simulator.metrics import meteor
+from simulator.metrics.measures import rouge_l
 from simulator.outputs.fitting import FILE, WORDS, Form, fits_of, looks, metric_file, reason
 from simulator.outputs.metric_file import read_outputs
-from simulator.prompts import read_toml
 from simulator.row_plan import plan_rows
-from simulator.settings import Settings
-from simulator.types import Case, Language
 from tests.servers.openai import serve
 
 FORMS: tuple[Form, ...] = (

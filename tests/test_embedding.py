@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
+from simulator.core.errors import AccessDenied, ModelFailure
 from simulator.embedding import MOST_TEXTS, Batches, Embedded
-from simulator.errors import AccessDenied, ModelFailure
 
 
 class Endpoint:

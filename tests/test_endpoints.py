@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from simulator.endpoints import DEFAULT_MODELS, OPENAI, Endpoint, endpoints, panelists
-from simulator.errors import InputError
-from simulator.settings import Settings
+from simulator.core.errors import InputError
+from simulator.core.roles import DEFAULT_MODELS, OPENAI, Endpoint, endpoints, panelists
+from simulator.core.settings import Settings
 
 LOCAL, OTHER = "http://localhost:11434/v1", "https://models.example.com/v1"
 

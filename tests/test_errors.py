@@ -2,8 +2,8 @@
 
 import pytest
 
-from simulator import errors
-from simulator.errors import (
+from simulator.core import errors
+from simulator.core.errors import (
     AccessDenied,
     BoundaryFailure,
     InputError,

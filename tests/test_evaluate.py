@@ -11,13 +11,12 @@ from typing import Any
 
 import pytest
 
-from simulator import find
 from simulator.commands.app import main
+from simulator.core import shelves, translations
+from simulator.core.templates import read_toml
+from simulator.core.types import Conversation, Results
 from simulator.datasets.skipped import Skipped
-from simulator.prompts import read_toml
-from simulator.reports import words
 from simulator.store import find_run, read_run
-from simulator.types import Conversation, Results
 from tests.servers.openai import serve
 
 Evaluate = Callable[..., tuple[int, str, str]]
@@ -112,8 +111,8 @@ def test_reports_tell_of_rows_and_not_of_customers(evaluate: Evaluate) -> None:
 )
 def test_judges_fit_the_data(more: dict[str, Any], judges: str) -> None:
     """Without --judges, the form of the data chooses them, and which ones is said."""
+    from simulator.core.settings import Settings
     from simulator.row_plan import plan_rows
-    from simulator.settings import Settings
 
     name = rows({"question": "q", **more}, {"question": "r", **more, "label": more.get("label") and "大阪"})
     planned = plan_rows(Settings(cases=name, protocol="single_turn"))
@@ -175,8 +174,8 @@ def test_strict_stops_at_the_first(evaluate: Evaluate, line: int) -> None:
 
 def test_a_column_is_called_as_in_the_file() -> None:
     """What is to be filled has the header that the file has for it."""
+    from simulator.core.settings import Settings
     from simulator.row_plan import plan_rows
-    from simulator.settings import Settings
 
     Path("r.csv").write_text("質問,模範回答\nq,a\nr,\n", encoding="utf-8")
     planned = plan_rows(Settings(cases="r.csv", protocol="single_turn", judges=("exact_match",)))
@@ -310,7 +309,7 @@ def test_a_data_set_is_needed(evaluate: Evaluate) -> None:
 def test_words_of_rows_stand_for_other_words() -> None:
     """Each belongs to a text of the reports, in both languages, and uses no variable that this lacks."""
     files = {"html": "page.toml", "fixes": "fixes.toml", "diff": "changes.toml"}
-    tables = {**toml("worksheets.toml"), **read_toml(words.FILE)}
+    tables = {**toml("worksheets.toml"), **read_toml(translations.WORDS_FILE)}
     for table, entries in toml("rows.toml").items():
         usual = toml(files[table]) if table in files else tables[table]
         for key, pair in entries.items():
@@ -322,7 +321,7 @@ def test_words_of_rows_stand_for_other_words() -> None:
 
 def toml(name: str) -> dict[str, Any]:
     """A file of words of the reports."""
-    return read_toml(next((find.ROOT / "simulator").rglob(name)))
+    return read_toml(next((shelves.ROOT / "simulator").rglob(name)))
 
 
 def test_a_lot_is_told(evaluate: Evaluate) -> None:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simulator.core.types import Answer, Case, Conversation, Language, Message, Results, Turn
 from simulator.examination import stand_in
 from simulator.examination.crossing import FollowUp, Target
 from simulator.examination.examining import query
@@ -19,7 +20,6 @@ from simulator.examination.forms import (
     verdict_of,
 )
 from simulator.examination.targets import targets
-from simulator.types import Answer, Case, Conversation, Language, Message, Results, Turn
 from tests.rehearsed import rehearsed
 
 

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from simulator.commands.app import main
+from simulator.core.types import Answer, Case, Conversation, Language, Results, Run, Turn
 from simulator.examination.consistency import consistency, subject
 from simulator.examination.disagreements import across_languages, disagreement
 from simulator.examination.telling import consistency_line
 from simulator.specifics import specifics_of
 from simulator.store import find_run, read_run
-from simulator.types import Answer, Case, Conversation, Language, Results, Run, Turn
 from tests.rehearsed import rehearsed
 
 # Two answers to the same question, and whether they disagree.

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
+from simulator.core.settings import Settings
+from simulator.core.types import Conversation, Ended, Query, Rag, Results
 from simulator.experiment import create_run, perform, rehearse
 from simulator.plan import read_plan
-from simulator.settings import Settings
 from simulator.stage import Stage
 from simulator.store import RunFile, read_run
-from simulator.types import Conversation, Ended, Query, Rag, Results
 from tests.playing import RUBRICS, Quiet, a_case, a_run, a_stage, a_talk, echo
 from tests.servers.faults import Reply
 from tests.servers.openai import OpenAIServer, play

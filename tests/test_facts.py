@@ -5,15 +5,15 @@ from typing import Any
 import pytest
 
 from judges.facts import facts
-from simulator.types import Answer, Case, Exhibit, Language, Message, Passage, Turn
+from simulator.core.types import Answer, Case, GradingContext, Language, Message, Passage, Turn
 
 
-def an_exhibit(answer: str, *passages: str, language: Language = "ja", **case: Any) -> Exhibit:
+def an_exhibit(answer: str, *passages: str, language: Language = "ja", **case: Any) -> GradingContext:
     shown = tuple(Passage(id=f"kb/{number}", text=text) for number, text in enumerate(passages, start=1))
     asked = case.pop("asked", "料金はいくらですか")
     told = Answer(text=answer, passages=shown, shows_passages=case.pop("shows_passages", True))
     earlier = tuple(case.pop("earlier", ()))
-    return Exhibit(
+    return GradingContext(
         conversation="calm/c#1",
         case=Case(id="c", question="q", language=language, **case),
         persona="calm",
@@ -91,7 +91,7 @@ def test_an_empty_retrieval_with_details_is_a_miss() -> None:
         (an_exhibit("9,800円です。", shows_passages=False), "資料を示さない"),
     ],
 )
-def test_without_anything_to_check_the_turn_is_skipped(exhibit: Exhibit, reason: str) -> None:
+def test_without_anything_to_check_the_turn_is_skipped(exhibit: GradingContext, reason: str) -> None:
     """Nothing stated, or a bot that never shows its passages."""
     score = facts(exhibit)
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from simulator import find
-from simulator.errors import InputError, PromptError, RagFailure, UnknownName
+from simulator.core import shelves
+from simulator.core.errors import InputError, PromptError, RagFailure, UnknownName
+from simulator.core.types import Query
 from simulator.rubrics import Rubric, load_judge
-from simulator.types import Query
 
 BOT = '''
 """A bot."""
@@ -50,43 +50,46 @@ def bot(tmp_path: Path) -> Any:
 
 def test_the_shelves_list_what_they_hold() -> None:
     """The folder is the registry; files with an underscore are no entries."""
-    assert {"angry", "calm", "beginner"} <= set(find.persona_names())
-    assert {"turn", "relevance", "groundedness", "similarity", "fluency", "cosine"} <= set(find.judge_names())
-    assert {"demo", "http", "openai_chat", "function", "recorded"} <= set(find.adapter_names())
+    assert {"angry", "calm", "beginner"} <= set(shelves.persona_names())
+    assert {"turn", "relevance", "groundedness", "similarity", "fluency", "cosine"} <= set(
+        shelves.judge_names()
+    )
+    assert {"demo", "http", "openai_chat", "function", "recorded"} <= set(shelves.adapter_names())
     assert not any(
-        name.startswith("_") for name in (*find.persona_names(), *find.judge_names(), *find.adapter_names())
+        name.startswith("_")
+        for name in (*shelves.persona_names(), *shelves.judge_names(), *shelves.adapter_names())
     )
 
 
 def test_everything_on_the_shelves_can_be_had() -> None:
     """Every persona, judge and adapter is found by its name and says in a line what it is."""
-    assert [find.persona(name).id for name in find.persona_names()] == find.persona_names()
-    for name in find.judge_names():
+    assert [shelves.persona(name).id for name in shelves.persona_names()] == shelves.persona_names()
+    for name in shelves.judge_names():
         found = load_judge(name)
         assert found.name == name if isinstance(found, Rubric) else found.__name__ == name
-    for name in find.adapter_names():
-        assert callable(find.connector(name))
-    names = {*find.persona_names(), *find.judge_names(), *find.adapter_names()}
-    for shelf in (find.PERSONAS, find.JUDGES, find.ADAPTERS):
+    for name in shelves.adapter_names():
+        assert callable(shelves.connector(name))
+    names = {*shelves.persona_names(), *shelves.judge_names(), *shelves.adapter_names()}
+    for shelf in (shelves.PERSONAS, shelves.JUDGES, shelves.ADAPTERS):
         for path in shelf.iterdir():
             if path.stem in names and not path.name.startswith("_"):
-                assert find.first_line(path), path
+                assert shelves.first_line(path), path
 
 
 @pytest.mark.parametrize(
     ("look_up", "name", "message"),
     [
         (
-            find.persona,
+            shelves.persona,
             "angri",
             "unknown persona 'angri'. Did you mean angry? There are: angry, beginner, calm",
         ),
         (load_judge, "relevanze", "unknown judge 'relevanze'. Did you mean relevance, answer_relevancy?"),
-        (find.connector, "htpp", "unknown adapter 'htpp'. Did you mean http?"),
-        (find.connector, "mybot", "Your own bot: --adapter bot.py:answer."),
-        (find.persona, "_user", "unknown persona '_user'."),
-        (find.persona, "../personas/angry", "cannot be read"),
-        (find.persona, "none.toml", "none.toml: cannot be read (No such file or directory)."),
+        (shelves.connector, "htpp", "unknown adapter 'htpp'. Did you mean http?"),
+        (shelves.connector, "mybot", "Your own bot: --adapter bot.py:answer."),
+        (shelves.persona, "_user", "unknown persona '_user'."),
+        (shelves.persona, "../personas/angry", "cannot be read"),
+        (shelves.persona, "none.toml", "none.toml: cannot be read (No such file or directory)."),
         (load_judge, "none.py:x", "none.py: there is no such file here."),
         (load_judge, "no.such.module:x", "no.such.module:x: cannot be imported: ModuleNotFoundError"),
         (load_judge, "bot.py:answr", "unknown name in bot.py 'answr'. Did you mean answer?"),
@@ -104,29 +107,29 @@ def test_a_wrong_name_is_answered_with_what_there_is(look_up: Any, name: str, me
 
 def test_a_persona_of_ones_own(tmp_path: Path) -> None:
     """It is named like its file; a misspelt key in it is named with the file."""
-    text = (find.PERSONAS / "angry.toml").read_text(encoding="utf-8")
+    text = (shelves.PERSONAS / "angry.toml").read_text(encoding="utf-8")
     (tmp_path / "louder.toml").write_text(text, encoding="utf-8")
     (tmp_path / "wrong.toml").write_text(text.replace("[ja]\nname", "[ja]\nnmae"), encoding="utf-8")
 
-    assert find.persona("./louder.toml").id == "louder"
-    assert find.persona("louder.toml").ja == find.persona("angry").ja
+    assert shelves.persona("./louder.toml").id == "louder"
+    assert shelves.persona("louder.toml").ja == shelves.persona("angry").ja
     with pytest.raises(PromptError, match=r"wrong\.toml: ja\.name: Field required"):
-        find.persona("./wrong.toml")
+        shelves.persona("./wrong.toml")
 
 
 @pytest.mark.parametrize("name", ["bot.py:answer", "./bot.py:answer", "bot:answer"])
 async def test_a_function_of_ones_own_is_a_bot(name: str) -> None:
     """By file or by module, looked up where the user stands."""
-    rag = await find.connect(name, {}, {"chat": None, "cases": ()})
+    rag = await shelves.connect(name, {}, {"chat": None, "cases": ()})
 
     assert rag(Query(text="いくら")).text.endswith(": いくら")
 
 
 async def test_a_bots_module_is_loaded_once() -> None:
     """Checking and connecting run the file's code one time: it may take minutes and gigabytes."""
-    find.connector("bot.py:answer")
-    first = await find.connect("bot.py:answer", {}, {})
-    second = await find.connect("./bot.py:answer", {}, {})
+    shelves.connector("bot.py:answer")
+    first = await shelves.connect("bot.py:answer", {}, {})
+    second = await shelves.connect("./bot.py:answer", {}, {})
     first(Query(text="a"))
 
     assert second(Query(text="b")).text == "2: b"
@@ -134,14 +137,14 @@ async def test_a_bots_module_is_loaded_once() -> None:
 
 async def test_a_method_of_an_object_is_a_bot() -> None:
     """A dotted name reaches into the module."""
-    rag = await find.connect("bot.py:desk.reply", {}, {})
+    rag = await shelves.connect("bot.py:desk.reply", {}, {})
 
     assert rag(Query(text="?")).text == "from an object: ?"
 
 
 async def test_settings_are_converted_by_annotation() -> None:
     """`--set` values are texts; the connector's annotations say what they mean."""
-    rag = await find.connect("bot.py:connect", {"tone": "kind", "warm": "yes", "top": "7"}, {})
+    rag = await shelves.connect("bot.py:connect", {"tone": "kind", "warm": "yes", "top": "7"}, {})
 
     assert rag(Query(text="?")) == "kind True 7"
 
@@ -150,7 +153,7 @@ async def test_a_connector_may_be_async_and_gets_what_it_names(tmp_path: Path) -
     """What a run offers (chat, cases) goes by name to a connector that asks for it."""
     code = "async def connect(*args, cases, tone='kind'):\n    return lambda query: f'{tone} {cases}'\n"
     (tmp_path / "slow.py").write_text(code, encoding="utf-8")
-    rag = await find.connect("slow.py:connect", {}, {"chat": None, "cases": (1, 2)})
+    rag = await shelves.connect("slow.py:connect", {}, {"chat": None, "cases": (1, 2)})
 
     assert rag(Query(text="?")) == "kind (1, 2)"
 
@@ -177,7 +180,7 @@ async def test_a_connector_may_be_async_and_gets_what_it_names(tmp_path: Path) -
 async def test_wrong_settings_are_one_line(name: str, given: dict[str, str], message: str) -> None:
     """What is missing, unknown or not convertible is named before anything is asked."""
     with pytest.raises(InputError) as met:
-        await find.connect(name, given, {"chat": None, "cases": ()})
+        await shelves.connect(name, given, {"chat": None, "cases": ()})
     assert message in str(met.value)
 
 
@@ -188,7 +191,7 @@ async def test_a_connector_that_gives_no_bot_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         InputError, match=r"what adapter half\.py:connect connects to is NoneType, not something"
     ):
-        await find.connect("half.py:connect", {}, {})
+        await shelves.connect("half.py:connect", {}, {})
 
 
 @pytest.mark.parametrize(
@@ -205,13 +208,13 @@ def test_a_module_that_does_not_load_is_one_line(tmp_path: Path, code: str, mess
     path = tmp_path / "broken.py"
     path.write_text(code, encoding="utf-8")
     with pytest.raises(InputError) as met:
-        find.user_object("broken.py:answer")
+        shelves.user_object("broken.py:answer")
     path.write_text("def answer(question): return '!'", encoding="utf-8")
 
     assert str(met.value).startswith(f"broken.py:answer: cannot be imported: {message}")
     assert "line 1)" in str(met.value)
     assert "\n" not in str(met.value)
-    assert find.user_object("broken.py:answer")("?") == "!"
+    assert shelves.user_object("broken.py:answer")("?") == "!"
 
 
 @pytest.mark.parametrize(
@@ -234,7 +237,7 @@ async def test_a_bot_that_cannot_connect_is_one_line(
     (tmp_path / "far.py").write_text(code, encoding="utf-8")
 
     with pytest.raises(expected) as met:
-        await find.connect("far.py:connect", {}, {})
+        await shelves.connect("far.py:connect", {}, {})
     assert message in str(met.value)
 
 

@@ -12,15 +12,8 @@ from hypothesis import strategies as st
 from simulator.analysis.figures import Summary
 from simulator.analysis.summary import summarise
 from simulator.blame.cause import Blame, Cause
-from simulator.fixes.as_json import as_json
-from simulator.fixes.fix import Fix, Improvements
-from simulator.fixes.gains import Gains
-from simulator.fixes.improve import fixes, improvements
-from simulator.fixes.of_run import improvements_of
-from simulator.fixes.wording import WORDS
-from simulator.reports.fix_words import none_text
-from simulator.reports.words import Words
-from simulator.types import (
+from simulator.core.translations import Words
+from simulator.core.types import (
     Answer,
     Case,
     Conversation,
@@ -32,6 +25,13 @@ from simulator.types import (
     Score,
     Turn,
 )
+from simulator.fixes.as_json import as_json
+from simulator.fixes.fix import Fix, Improvements
+from simulator.fixes.gains import Gains
+from simulator.fixes.improve import fixes, improvements
+from simulator.fixes.of_run import improvements_of
+from simulator.fixes.wording import WORDS
+from simulator.reports.fix_words import none_text
 from tests.properties import examples
 from tests.rehearsed import rehearsed
 

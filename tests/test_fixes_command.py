@@ -9,8 +9,8 @@ import pytest
 from simulator.cases import read_cases
 from simulator.commands.app import main
 from simulator.commands.publish import improvements_for
+from simulator.core.settings import from_run
 from simulator.outcome import figures_of
-from simulator.settings import from_run
 from simulator.store import read_run
 
 

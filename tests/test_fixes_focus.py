@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from simulator.cases import read_cases
-from simulator.errors import InputError
+from simulator.core.errors import InputError
+from simulator.core.settings import Settings
+from simulator.core.types import Answer, Case, Facts, Message, Passage, Results
 from simulator.fixes.focus import again, case_file, failed_cases
 from simulator.fixes.of_run import improvements_of
-from simulator.settings import Settings
-from simulator.types import Answer, Case, Facts, Message, Passage, Results
 from tests.test_fixes import run_of
 
 CASES = (

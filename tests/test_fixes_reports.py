@@ -13,6 +13,8 @@ from rich.console import Console
 from simulator.analysis.gate import decide
 from simulator.analysis.summary import summarise
 from simulator.blame.cause import Blame, Cause
+from simulator.core.translations import words_of
+from simulator.core.types import Language, RedRules, Results
 from simulator.fixes.fix import Improvements
 from simulator.fixes.improve import improvements
 from simulator.fixes.of_run import improvements_of
@@ -26,9 +28,7 @@ from simulator.reports.layouts import layouts
 from simulator.reports.markdown_fixes import fixes_markdown, fixes_section
 from simulator.reports.sheet_words import SheetWords
 from simulator.reports.told import Told
-from simulator.reports.words import words_of
 from simulator.reports.worksheets import worksheets
-from simulator.types import Language, RedRules, Results
 from tests.rehearsed import JUDGES, hostile, large, rehearsed
 
 EVIL = "<img src=x onerror=alert(1)>\x1b[2J[bold]=1+1|`@team`](http://x)"

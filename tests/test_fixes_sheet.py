@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from simulator.reports import xlsx
-from simulator.reports.sheets import pull, target
+from simulator.reports.sheets import pull
+from simulator.reports.sheets.address import target
 from simulator.reports.worksheet import Worksheet
 from simulator.reports.worksheets import worksheets
 from tests.excel import Person

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from simulator import find
 from simulator.commands.app import main
+from simulator.core import shelves
 
 PAGES = ("fixing.ja.md", "fixing.md")
 BLOCKS = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -25,12 +25,12 @@ class Walk:
     """Somebody who does what a page says, block by block, and looks whether it shows what they see."""
 
     def __init__(self, page: str, home: Path) -> None:
-        self.text = (find.ROOT / "docs" / page).read_text(encoding="utf-8")
+        self.text = (shelves.ROOT / "docs" / page).read_text(encoding="utf-8")
         self.home = home
         self.first_run = ""
         self.codes: dict[str, list[int]] = {}
         self.unseen: list[str] = []
-        (home / "demo").symlink_to(find.ROOT / "demo")
+        (home / "demo").symlink_to(shelves.ROOT / "demo")
 
     def go(self) -> None:
         """Every block in order; what is quoted but was not seen is kept in `unseen`."""

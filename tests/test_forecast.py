@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulator.amounts import Who
-from simulator.forecast import Forecast, by_role, forecast, tokens
+from simulator.core.types import Conversation, GradingContext, Language
+from simulator.forecast import Forecast, by_role, forecast
 from simulator.rubrics import load_judge
-from simulator.sizes import Bounds, Heard, seen
+from simulator.sizes import Bounds, Heard, seen, tokens
 from simulator.spending import together
 from simulator.stage import Stage
-from simulator.types import Conversation, Exhibit, Language
 from tests.playing import a_case, a_stage, a_talk, a_turn, an_exhibit
 from tests.servers.openai import OpenAIServer
 
@@ -242,11 +242,11 @@ async def test_what_a_judge_shows_a_model_is_seen_without_one() -> None:
     """Judges that ask nobody, ask something else or are no coroutines are taken to show all there is."""
     exhibit = an_exhibit(None, a_turn())
 
-    async def asks_nobody(exhibit: Exhibit, fill: object = None) -> None: ...
+    async def asks_nobody(exhibit: GradingContext, fill: object = None) -> None: ...
 
-    async def wants_more(exhibit: Exhibit, something: str) -> None: ...
+    async def wants_more(exhibit: GradingContext, something: str) -> None: ...
 
-    def at_once(exhibit: Exhibit) -> int:
+    def at_once(exhibit: GradingContext) -> int:
         return 1
 
     assert seen(load_judge("answer_relevancy"), exhibit).turn.answer.passages == ()  # type: ignore[arg-type]

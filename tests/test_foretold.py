@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
+from simulator.core.templates import read_toml
+from simulator.core.types import Language, Spending
 from simulator.forecast import ByModel, Forecast, Unknown, forecast
-from simulator.prompts import read_toml
 from simulator.reports.foretold import TEXT, forecast_lines
 from simulator.sizes import Bounds, Heard
-from simulator.types import Language, Spending
 from tests.playing import a_case, a_stage, a_talk
 from tests.servers.openai import OpenAIServer
 

@@ -13,14 +13,14 @@ import yaml
 from simulator.analysis.gate import decide
 from simulator.analysis.summary import summarise
 from simulator.commands.app import main
-from simulator.endpoints import endpoints
-from simulator.errors import InputError
+from simulator.core.errors import InputError
+from simulator.core.roles import endpoints
+from simulator.core.settings import Settings, from_run
+from simulator.core.translations import Words
+from simulator.core.types import Language, RedRules
 from simulator.outcome import figures_of, gate_of
 from simulator.reports.notes import notes, verdict
-from simulator.reports.words import Words
-from simulator.settings import Settings, from_run
 from simulator.store import run_ids
-from simulator.types import Language, RedRules
 from tests.paired import a_result, grades_of, stored
 from tests.servers.openai import serve
 

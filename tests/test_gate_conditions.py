@@ -12,12 +12,12 @@ from simulator.analysis.gate import decide_conditions
 from simulator.analysis.measured import Measured, measured, unheard
 from simulator.analysis.summary import summarise
 from simulator.commands.app import main
-from simulator.conditions import Condition, asked, check_names, conditions, read_confidence, read_target
-from simulator.errors import UnknownName
+from simulator.core.errors import UnknownName
+from simulator.core.settings import Condition, asked, check_names, conditions, read_confidence, read_target
+from simulator.core.translations import Words
+from simulator.core.types import Language, RedRules, Results
 from simulator.reports.gate_table import conditions_table
 from simulator.reports.notes import notes, verdict
-from simulator.reports.words import Words
-from simulator.types import Language, RedRules, Results
 from tests.paired import a_result, grades_of, stored
 from tests.rehearsed import JUDGES, rehearsed
 

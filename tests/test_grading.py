@@ -5,19 +5,19 @@ from typing import Any
 
 import pytest
 
-from simulator.errors import InputError, ModelFailure
+from simulator.core.errors import InputError, ModelFailure
+from simulator.core.settings import Settings
+from simulator.core.types import Answer, Failure, GradingContext, Handover, Passage, Score
 from simulator.grading import lines_of_list
 from simulator.judging import FunctionJudging, ModelJudging, Panel
 from simulator.rubrics import LONGEST_MATERIAL, load_form, load_judge
-from simulator.settings import Settings
-from simulator.types import Answer, Exhibit, Failure, Handover, Passage, Score
 from tests.playing import a_case, a_stage, a_turn, an_exhibit, at, frame, rubric
 from tests.servers.openai import OpenAIServer
 
 NEW = ("claims", "tone", "context_precision", "context_recall", "llm_similarity", "llm_correctness")
 
 
-def silent(exhibit: Exhibit) -> Exhibit:
+def silent(exhibit: GradingContext) -> GradingContext:
     """The same turn without an answer."""
     error = Failure(kind="timeout", message="no answer within 60 s")
     turn = exhibit.turn.model_copy(update={"answer": Answer(text="", error=error)})
@@ -97,7 +97,7 @@ def filled(**fields: int) -> Any:
     return reply
 
 
-async def handover(exhibit: Exhibit, **fields: int) -> Score:
+async def handover(exhibit: GradingContext, **fields: int) -> Score:
     """The judge handover, with a model that says this."""
     async with OpenAIServer(filled(**fields)) as server:
         stage = a_stage(server, judges=("handover",))
@@ -151,7 +151,7 @@ async def test_relevancy_is_measured_backwards_from_the_answer() -> None:
         return [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]
 
     async def fill(evasive: int) -> Score:
-        async def filling(exhibit: Exhibit, name: str) -> Any:
+        async def filling(exhibit: GradingContext, name: str) -> Any:
             form = load_form(name)
             return form.form.model_validate({"questions": ["a", "b", "c"], "evasive": evasive})
 
@@ -214,7 +214,7 @@ def test_the_settings_bound_the_votes() -> None:
 async def test_a_function_that_asks_a_model_may_fail() -> None:
     """What `fill` raises is the judge's failure."""
 
-    async def asks(exhibit: Exhibit, fill: Any) -> Score:
+    async def asks(exhibit: GradingContext, fill: Any) -> Score:
         raise ModelFailure("timeout", "no reply within 60 s")
 
     judging = FunctionJudging("mine", asks, {"fill": None}, frame(), "r")

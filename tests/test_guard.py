@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator import find, guard
-from simulator.errors import PromptError
+from simulator import guard
+from simulator.core import shelves
+from simulator.core.errors import PromptError
+from simulator.core.types import Answer, Language, PersonaText
 from simulator.guard import RULES, Guard
 from simulator.offline import filled
-from simulator.types import Answer, Language, PersonaText
 from tests.playing import a_case, a_turn, at, player, prompts
 from tests.servers.openai import OpenAIServer, script
 
@@ -80,16 +81,16 @@ def test_every_rule_is_good_at_its_own(language: Language) -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("name", find.persona_names())
+@pytest.mark.parametrize("name", shelves.persona_names())
 def test_all_that_the_shelf_says_passes(name: str, language: Language) -> None:
     """Every phrase with questions of the demo, after all phrases before it, the right answer given.
 
     Each customer asks some of the questions, all of them together every one.
     """
-    voice = find.persona(name).speaks(language)
+    voice = shelves.persona(name).speaks(language)
     phrases = [phrase for phrases in voice.phrases.values() for phrase in phrases]
-    with (find.DEMO / "cases" / f"{language}.csv").open(encoding="utf-8", newline="") as file:
-        cases = list(csv.DictReader(file))[find.persona_names().index(name) % 10 :: 10]
+    with (shelves.DEMO / "cases" / f"{language}.csv").open(encoding="utf-8", newline="") as file:
+        cases = list(csv.DictReader(file))[shelves.persona_names().index(name) % 10 :: 10]
     judge, refused = GUARDS[language], []
     for case in cases:
         said = [filled(phrase, case["question"]) for phrase in phrases]
@@ -187,7 +188,7 @@ def test_the_same_line_again_is_a_repeat(text: str, earlier: str, rule: str | No
 def test_a_line_is_long_for_whom_it_is_long() -> None:
     """Three times what the persona's phrases are like; without a persona a fixed number of characters."""
     text, judge = "あのですね、" * 30, GUARDS["ja"]
-    verbose, angry = (judge.norm(find.persona(name).ja) for name in ("verbose", "angry"))
+    verbose, angry = (judge.norm(shelves.persona(name).ja) for name in ("verbose", "angry"))
 
     assert judge.broken_rule(text, [], norm=angry) == "too_long"
     assert judge.broken_rule(text, [], norm=verbose) is None

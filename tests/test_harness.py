@@ -13,7 +13,9 @@ import yaml
 from rag_adapters._choosing import Refused
 from rag_adapters._echo import tokens_of
 from simulator.commands.app import main
-from simulator.errors import InputError, RagFailure, RehearsalError
+from simulator.core.errors import InputError, RagFailure, RehearsalError
+from simulator.core.settings import load
+from simulator.core.types import Answer, Case, Conversation, Message, Turn, Usage
 from simulator.harness import library, likelihood
 from simulator.harness.asking import generation, likelihoods_told
 from simulator.harness.documents import Sent, as_chat, conversation, plain_text, sent
@@ -21,8 +23,6 @@ from simulator.harness.likelihood import Likelihoods, Tokens, teller
 from simulator.harness.scores import number, scores_of
 from simulator.harness.session import begin
 from simulator.harness.sources import Sources, check_known, read_task, sources_of
-from simulator.settings import load
-from simulator.types import Answer, Case, Conversation, Message, Turn, Usage
 from tests.servers.likely import completion
 
 LOCAL = "task: mine\ndataset_path: json\ndataset_kwargs: {data_files: x.jsonl}\n"

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from simulator import find
 from simulator.commands.app import main
+from simulator.core import shelves
+from simulator.core.types import Conversation, Results, Score
 from simulator.harness.naming import NOTE
 from simulator.store import find_run, read_run, run_ids
-from simulator.types import Conversation, Results, Score
 from tests.servers.likely import tokens
 from tests.servers.openai import OpenAIServer, Reply, serve
 from tests.servers.play import ChatRequest
@@ -328,7 +328,7 @@ def test_the_bundled_example_works(
     world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Questions and dialogues with the demo bot, offline: it misses one price of five."""
-    monkeypatch.chdir(find.ROOT)
+    monkeypatch.chdir(shelves.ROOT)
     options = ["--tasks", "demo/harness/prices.yaml", "--offline", "--json", "--runs", str(tmp_path / "runs")]
     assert main(["harness", *options]) == 0
 
@@ -370,7 +370,7 @@ def test_the_command_line_of_lm_eval_knows_model_and_task(here: Path) -> None:
     )
     done = subprocess.run(
         [sys.executable, "-m", "simulator.harness", *said.split()],
-        cwd=folder, env=os.environ | {"PYTHONPATH": str(find.ROOT)}, capture_output=True, check=False,
+        cwd=folder, env=os.environ | {"PYTHONPATH": str(shelves.ROOT)}, capture_output=True, check=False,
     )  # fmt: skip
     out, err = done.stdout.decode(), done.stderr.decode()
 

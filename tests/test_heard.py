@@ -10,10 +10,10 @@ import pytest
 
 from simulator.cache import cache_folder
 from simulator.commands.app import main
-from simulator.errors import RagFailure
+from simulator.core.errors import RagFailure
+from simulator.core.types import Answer, Passage
 from simulator.heard import first_cases, hear, heard
 from simulator.sizes import Bounds, tokens
-from simulator.types import Answer, Passage
 from tests.playing import a_case, a_stage, a_talk
 from tests.servers.openai import OpenAIServer, serve
 

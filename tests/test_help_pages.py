@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from simulator.messages import templates
+from simulator.core.translations import templates
 
 ROWS = re.compile(r"^\| (`.*?`) \|", re.MULTILINE)
 

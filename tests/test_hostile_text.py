@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from simulator.core.replies import encodable
+from simulator.core.types import Answer, GradingContext, Language, Message, Passage, Turn
 from simulator.counting.stand_ins import LexicalJudge
-from simulator.encodable import encodable
 from simulator.judging import ModelJudging
 from simulator.llm import Model
 from simulator.rubrics import LONGEST_EARLIER, LONGEST_MATERIAL
-from simulator.types import Answer, Exhibit, Language, Message, Passage, Turn
 from tests.playing import RUBRICS, SAYS, a_case, an_exhibit, at, grader
 from tests.servers.openai import OpenAIServer
 
@@ -35,7 +35,7 @@ def _attacks(language: Language) -> dict[str, str]:
 ATTACKS = {language: _attacks(language) for language in LANGUAGES}
 
 
-def put(place: str, text: str, language: Language) -> Exhibit:
+def put(place: str, text: str, language: Language) -> GradingContext:
     """A turn with this text in that place, and the usual words in all others."""
     says = SAYS[language]
     words = {name: text if name == place else name for name in PLACES}

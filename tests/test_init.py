@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from simulator.commands.app import main
-from simulator.settings import load
+from simulator.core.settings import load
 
 FILES = {"bot.py", "questions.csv", "rehearsal.toml"}
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from simulator.errors import AccessDenied, InputError, ModelFailure, RunFileError
+from simulator.allowance import BudgetSpent
+from simulator.core.errors import AccessDenied, InputError, ModelFailure, RunFileError
+from simulator.core.types import Answer, Embed, Failure, GradingContext, Language, Passage, Score, Turn
 from simulator.judging import KEPT_REPLY, FunctionJudging, Judging, Panel, StandInJudging
-from simulator.spending import BudgetSpent
-from simulator.types import Answer, Embed, Exhibit, Failure, Language, Passage, Score, Turn
 from tests.playing import RUBRICS, SAYS, a_case, a_turn, an_exhibit, at, frame, grader, rubric
 from tests.servers.faults import FAULTS, Reply, script
 from tests.servers.openai import OpenAIServer, play
@@ -22,7 +22,7 @@ TURN_KEYS = (
 
 
 async def grades(
-    exhibit: Exhibit, reply: Any = play, *, alone: bool = False, done: Collection[str] = ()
+    exhibit: GradingContext, reply: Any = play, *, alone: bool = False, done: Collection[str] = ()
 ) -> tuple[dict[str, Score], list[Any]]:
     """The scores of the five rubrics, and the requests they took."""
     async with OpenAIServer(reply) as server, at(server) as model:
@@ -206,7 +206,7 @@ async def test_a_refused_key_stops_the_panel_at_once() -> None:
     """401 is no failed grade: it ends the run, and judges that are still waiting are not waited for."""
     waiting = asyncio.Event()
 
-    async def stalled(exhibit: Exhibit, done: Collection[str]) -> list[Score]:
+    async def stalled(exhibit: GradingContext, done: Collection[str]) -> list[Score]:
         await waiting.wait()
         return []
 
@@ -223,11 +223,11 @@ async def test_a_spent_budget_lets_what_is_in_flight_arrive() -> None:
     spent = asyncio.Event()
     kept: list[Score] = []
 
-    async def paid(exhibit: Exhibit, done: Collection[str]) -> list[Score]:
+    async def paid(exhibit: GradingContext, done: Collection[str]) -> list[Score]:
         await spent.wait()
         return [a_score("paid")]
 
-    async def refused(exhibit: Exhibit, done: Collection[str]) -> list[Score]:
+    async def refused(exhibit: GradingContext, done: Collection[str]) -> list[Score]:
         spent.set()
         raise BudgetSpent("the budget of 1 USD is spent")
 
@@ -245,11 +245,11 @@ async def test_each_score_is_kept_as_it_arrives() -> None:
         if scores[0].judge == "quick":
             quick_is_kept.set()
 
-    async def slow(exhibit: Exhibit, done: Collection[str]) -> list[Score]:
+    async def slow(exhibit: GradingContext, done: Collection[str]) -> list[Score]:
         await quick_is_kept.wait()
         return [a_score("slow")]
 
-    async def quick(exhibit: Exhibit, done: Collection[str]) -> list[Score]:
+    async def quick(exhibit: GradingContext, done: Collection[str]) -> list[Score]:
         return [a_score("quick")]
 
     scores = await Panel([slow, quick]).grade(an_exhibit(), keep=keep)
@@ -286,11 +286,11 @@ def judged_by(function: Any, given: Mapping[str, Any] | None = None) -> Judging:
 async def test_a_function_gets_what_it_names() -> None:
     """The exhibit comes first; embeddings, references and passages by parameter; sync or async."""
 
-    async def all_of_it(exhibit: Exhibit, passages: Any, embed: Embed, references: Any) -> Score:
+    async def all_of_it(exhibit: GradingContext, passages: Any, embed: Embed, references: Any) -> Score:
         vectors = await embed([exhibit.turn.answer.text, references[0], passages[0].text])
         return a_score("?").model_copy(update={"detail": {"vectors": [v[0] for v in vectors]}})
 
-    def nothing(exhibit: Exhibit) -> Score:
+    def nothing(exhibit: GradingContext) -> Score:
         return a_score("?")
 
     [score] = await judged_by(all_of_it)(an_exhibit(), ())
@@ -305,7 +305,7 @@ async def test_a_function_gets_what_it_names() -> None:
 async def test_a_function_is_skipped_without_what_it_needs() -> None:
     """A parameter `references` or `passages` skips turns that have none; no answer is graded by rule."""
 
-    def judge(exhibit: Exhibit, references: tuple[str, ...], passages: tuple[Passage, ...]) -> Score:
+    def judge(exhibit: GradingContext, references: tuple[str, ...], passages: tuple[Passage, ...]) -> Score:
         raise AssertionError
 
     judging = judged_by(judge)
@@ -320,7 +320,7 @@ async def test_a_function_is_skipped_without_what_it_needs() -> None:
 def test_a_function_that_wants_the_unknown_is_refused() -> None:
     """Before the run starts, with what there is to ask for."""
 
-    def judge(exhibit: Exhibit, phase_of_the_moon: str, *rest: Any, strict: bool = True) -> Score:
+    def judge(exhibit: GradingContext, phase_of_the_moon: str, *rest: Any, strict: bool = True) -> Score:
         raise AssertionError
 
     with pytest.raises(InputError) as met:
@@ -350,7 +350,7 @@ def test_a_function_that_wants_the_unknown_is_refused() -> None:
 async def test_a_function_that_fails_gives_no_grade(result: Any, kind: str, reason: str) -> None:
     """A judge of the user's own is outside: what it raises or returns wrongly is a failed score."""
 
-    def judge(exhibit: Exhibit) -> Score:
+    def judge(exhibit: GradingContext) -> Score:
         if isinstance(result, Exception):
             raise result
         return result  # type: ignore[no-any-return]
@@ -364,7 +364,7 @@ async def test_a_function_that_fails_gives_no_grade(result: Any, kind: str, reas
 async def test_what_stops_a_run_passes_through_a_function(error: Exception) -> None:
     """Nothing else can succeed after these."""
 
-    def judge(exhibit: Exhibit) -> Score:
+    def judge(exhibit: GradingContext) -> Score:
         raise error
 
     with pytest.raises(type(error)):

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simulator import find
 from simulator.conversation import ask
-from simulator.errors import InputError
+from simulator.core import shelves
+from simulator.core.errors import InputError
+from simulator.core.types import GradingContext, Query, Score
 from simulator.judging import FunctionJudging, StandInJudging, scale_of
 from simulator.rubrics import load_judge
-from simulator.types import Exhibit, Query, Score
 from tests.playing import a_stage, an_exhibit, frame, rubric
 
 pytestmark = pytest.mark.usefixtures("apart")
@@ -55,7 +55,7 @@ async def test_a_slow_judge_takes_none_of_a_bots_time() -> None:
     """A judge that blocks does so beside the loop: the bot answers meanwhile, and is timed alone."""
     answered = threading.Event()
 
-    def slow(exhibit: Exhibit) -> bool:
+    def slow(exhibit: GradingContext) -> bool:
         return answered.wait(3)
 
     score, seconds = await asked_while(judged_by(slow), answered)
@@ -68,7 +68,7 @@ async def test_a_counting_judge_takes_none_of_a_bots_time() -> None:
     """Stand-ins count on a thread of their own, too."""
     answered, threads = threading.Event(), set[str]()
 
-    def counted(exhibit: Exhibit) -> Score:
+    def counted(exhibit: GradingContext) -> Score:
         threads.add(threading.current_thread().name)
         raw = float(answered.wait(3))
         return Score(judge="fluency", state="scored", value=raw, raw=raw)
@@ -94,7 +94,7 @@ async def test_a_judge_of_ones_own_grades_one_turn_at_a_time() -> None:
     """Its code need not be safe for several threads: the second turn waits for the first."""
     both = threading.Barrier(2)
 
-    def met(exhibit: Exhibit) -> bool:
+    def met(exhibit: GradingContext) -> bool:
         try:
             both.wait(0.2)
         except threading.BrokenBarrierError:
@@ -107,12 +107,12 @@ async def test_a_judge_of_ones_own_grades_one_turn_at_a_time() -> None:
     assert [score.raw for [score] in found] == [0, 0, 0]
 
 
-async def leaves_later(exhibit: Exhibit) -> Score:
+async def leaves_later(exhibit: GradingContext) -> Score:
     """An async judge that ends the process."""
     raise SystemExit(3)
 
 
-def leaves(exhibit: Exhibit) -> Score:
+def leaves(exhibit: GradingContext) -> Score:
     """A judge that ends the process."""
     raise SystemExit(3)
 
@@ -137,7 +137,7 @@ async def test_scored_without_a_value_is_no_zero(result: Score) -> None:
 async def test_a_short_verdict_is_filed_like_a_long_one() -> None:
     """Under the judge's name and turn, on the scale of `-> bool` or of the module."""
 
-    def polite(exhibit: Exhibit) -> bool:
+    def polite(exhibit: GradingContext) -> bool:
         return True
 
     [yes] = await judged_by(polite)(an_exhibit(), ())
@@ -185,13 +185,13 @@ def test_a_judge_of_the_shelf_is_made_of_its_files(name: str, files: set[str]) -
     judge = load_judge(name)
 
     assert callable(judge)
-    assert {path.name for path in find.judge_files(judge)} == files
+    assert {path.name for path in shelves.judge_files(judge)} == files
 
 
 @pytest.mark.parametrize("function", [print, partial(len), np.mean])
 def test_what_has_no_file_of_its_own_has_none(function: Any) -> None:
     """Built-in functions are no reason to fail, nor are those of libraries."""
-    assert find.judge_files(function) == []
+    assert shelves.judge_files(function) == []
 
 
 def test_judges_of_two_files_of_one_name_have_their_own_scales(tmp_path: Path) -> None:

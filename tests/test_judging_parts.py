@@ -7,12 +7,13 @@ import pytest
 from tenacity import wait_none
 
 from simulator.cache import ResponseCache
-from simulator.errors import AccessDenied, MalformedReply
+from simulator.connections import Connections
+from simulator.core.errors import AccessDenied, MalformedReply
+from simulator.core.replies import form, read_parts
+from simulator.core.types import Score
 from simulator.judging import ModelJudging
-from simulator.llm import Connections, Model
-from simulator.replies import form, read_parts
+from simulator.llm import Model
 from simulator.spending import Ledger
-from simulator.types import Score
 from tests.playing import RUBRICS, an_exhibit, endpoint, frame, rubric
 from tests.servers.faults import Reply, error, script
 from tests.servers.openai import OpenAIServer

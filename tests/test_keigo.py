@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judges.keigo import findings, keigo
-from simulator.types import Answer, Case, Exhibit, Language, Turn
+from simulator.core.types import Answer, Case, GradingContext, Language, Turn
 
 
 def an_exhibit(
@@ -17,14 +17,14 @@ def an_exhibit(
     language: Language = "ja",
     persona: str = "calm",
     earlier: tuple[str, ...] = (),
-) -> Exhibit:
+) -> GradingContext:
     past = [Turn(index=n, user="？", answer=Answer(text=text)) for n, text in enumerate(earlier, start=1)]
     turn = Turn(index=len(past) + 1, user=user, answer=Answer(text=answer))
     case = Case(id="c", question=user or "？", language=language)
-    return Exhibit(conversation="calm/c#1", case=case, persona=persona, turn=turn, earlier=tuple(past))
+    return GradingContext(conversation="calm/c#1", case=case, persona=persona, turn=turn, earlier=tuple(past))
 
 
-def kinds(exhibit: Exhibit, *ng_words: str) -> list[str]:
+def kinds(exhibit: GradingContext, *ng_words: str) -> list[str]:
     return [finding.kind for finding in findings(exhibit, ng_words)]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from judges.keigo import findings
-from simulator.types import Answer, Case, Exhibit, Language, Turn
+from simulator.core.types import Answer, Case, GradingContext, Language, Turn
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / "tests" / "data"
@@ -31,7 +31,7 @@ def lines(language: str, part: str) -> list[dict[str, Any]]:
 def found(user: str, answer: str, language: Language = "ja", persona: str = "calm") -> set[str]:
     case = Case(id="c", question=user or "？", language=language)
     turn = Turn(index=1, user=user, answer=Answer(text=answer))
-    exhibit = Exhibit(conversation="c", case=case, persona=persona, turn=turn)
+    exhibit = GradingContext(conversation="c", case=case, persona=persona, turn=turn)
     return {finding.kind for finding in findings(exhibit)}
 
 

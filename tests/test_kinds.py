@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator import kinds, replies
-from simulator.errors import MalformedReply
-from simulator.kinds import KINDS, Claim, Statement, Usefulness
-from simulator.types import Answer, Exhibit, Passage
+from simulator.core import replies
+from simulator.core import replies as kinds
+from simulator.core.errors import MalformedReply
+from simulator.core.replies import KINDS, Claim, Statement, Usefulness
+from simulator.core.types import Answer, GradingContext, Passage
 from tests.playing import a_turn, an_exhibit
 
 
@@ -20,7 +21,7 @@ def read(kind: str, value: Any) -> Any:
     return replies.read(json.dumps({"it": value}, ensure_ascii=False), form).it  # type: ignore[attr-defined]
 
 
-def retrieved(*ids: str) -> Exhibit:
+def retrieved(*ids: str) -> GradingContext:
     """A turn with these passages."""
     passages = tuple(Passage(id=key, text="…") for key in ids)
     return an_exhibit(turn=a_turn(1).model_copy(update={"answer": Answer(text="はい。", passages=passages)}))

@@ -13,7 +13,7 @@ import pptx
 import pypdf
 import pytest
 
-from simulator.errors import InputError
+from simulator.core.errors import InputError
 from simulator.files.chunks import LONGEST
 from simulator.knowledge import read_knowledge, unread
 from tests.case_files import as_workbook

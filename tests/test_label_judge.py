@@ -4,7 +4,7 @@ import pytest
 
 from judges._label_reading import Reader
 from judges.label import label
-from simulator import Answer, Case, Exhibit, InputError, Score, Turn
+from simulator import Answer, Case, GradingContext, InputError, Score, Turn
 from simulator.datasets.labels import label_forms, label_problem, label_set_problem, labels_in, labels_of
 from simulator.judging import FunctionJudging
 from tests.playing import frame
@@ -12,11 +12,13 @@ from tests.playing import frame
 JA, EN, NUMBERS = ("問題", "普通"), ("spam", "ham"), ("0", "1")
 
 
-def exhibit(answer: str, expected: str | None = "1", logprobs: dict[str, float] | None = None) -> Exhibit:
+def exhibit(
+    answer: str, expected: str | None = "1", logprobs: dict[str, float] | None = None
+) -> GradingContext:
     """An answer to a row with this label."""
     case = Case(id="r1", question="文", language="ja", label=expected)
     turn = Turn(index=1, user="文", answer=Answer(text=answer, logprobs=logprobs or {}))
-    return Exhibit(conversation="scripted/r1#1", case=case, persona="scripted", turn=turn)
+    return GradingContext(conversation="scripted/r1#1", case=case, persona="scripted", turn=turn)
 
 
 def graded(answer: str, expected: str | None = "1", **more: dict[str, float]) -> Score:
@@ -148,7 +150,7 @@ async def test_the_judge_is_given_the_labels_of_the_row() -> None:
 def test_a_judge_that_asks_for_what_there_is_not() -> None:
     """The error lists `labels` among what there is."""
 
-    def strict(shown: Exhibit, wishes: object) -> Score:
+    def strict(shown: GradingContext, wishes: object) -> Score:
         raise NotImplementedError
 
     with pytest.raises(InputError, match="labels"):

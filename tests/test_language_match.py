@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judges.language_match import language_match, languages_of
-from simulator.types import Answer, Case, Exhibit, Score
+from simulator.core.types import Answer, Case, GradingContext, Score
 
 ROWS = [
     json.loads(line)
@@ -25,7 +25,7 @@ def judged(row: dict[str, Any]) -> Score:
     case = Case(id="c", question="q", language=row["language"])
     turn = {"index": 1, "user": row["user"], "answer": Answer(text=row["answer"])}
     return language_match(
-        Exhibit.model_validate({"conversation": "c", "case": case, "persona": "p", "turn": turn})
+        GradingContext.model_validate({"conversation": "c", "case": case, "persona": "p", "turn": turn})
     )
 
 

@@ -4,21 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.lexical import (
-    clauses,
-    content_units,
-    coverage,
-    is_handover,
-    is_refusal,
-    mass,
-    normalise,
-    sentences,
-    share,
-    stem,
-    tokens,
-    topic_units,
-    unit_weight,
-)
+from simulator.counting.dialogue_acts import is_handover, is_refusal
+from simulator.counting.evidence import coverage
+from simulator.counting.segments import clauses, normalise, sentences, tokens
+from simulator.counting.units import content_units, mass, share, stem, topic_units, unit_weight
 
 
 @pytest.mark.parametrize(

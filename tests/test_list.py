@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from simulator import find
 from simulator.commands.app import main
-from simulator.settings import FILE
+from simulator.core import shelves as find
+from simulator.core.settings import FILE
 from tests.golden_files import compare
 from tests.playing import a_run, a_talk
 

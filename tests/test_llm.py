@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
+from simulator.allowance import BudgetSpent
 from simulator.cache import ResponseCache
-from simulator.errors import MalformedReply, ModelFailure
+from simulator.core.errors import MalformedReply, ModelFailure
+from simulator.core.replies import strict_schema
+from simulator.core.types import Usage
 from simulator.limits import DIALOGUE, GRADING
-from simulator.replies import strict_schema
-from simulator.spending import BudgetSpent, Ledger
-from simulator.types import Usage
+from simulator.spending import Ledger
 from tests.models import ASKED, GOOD, KEY, VERDICT, connected, model_at, verdict
 from tests.servers.openai import Faults, OpenAIServer, Reply, error, script
 

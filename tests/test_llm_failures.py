@@ -11,7 +11,7 @@ from tenacity import RetryCallState, Retrying, wait_fixed
 
 from simulator.cache import ResponseCache
 from simulator.connections import ATTEMPTS
-from simulator.errors import AccessDenied, ModelFailure
+from simulator.core.errors import AccessDenied, ModelFailure
 from simulator.limits import RetryAfter
 from simulator.spending import Ledger
 from tests.models import ASKED, GOOD, KEY, connected, model_at, verdict

@@ -9,12 +9,12 @@ from pydantic import SecretStr
 
 from simulator.cache import ResponseCache
 from simulator.connections import Connections
-from simulator.endpoints import Endpoint
-from simulator.errors import ModelFailure
+from simulator.core.errors import ModelFailure
+from simulator.core.roles import Endpoint
+from simulator.core.types import Role
 from simulator.limits import DIALOGUE, GRADING
 from simulator.llm import Model
 from simulator.spending import Ledger
-from simulator.types import Role
 from tests.models import ASKED, GOOD, KEY, connected, model_at, verdict
 from tests.servers.faults import Reply
 from tests.servers.metering import Meter

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from simulator.commands.app import main
+from simulator.core.settings import Settings, from_run, load
+from simulator.core.templates import LANGUAGES
+from simulator.core.translations import words_of
+from simulator.core.types import Failure, Results
 from simulator.load.figures import Load, as_json, load_of, times
 from simulator.load.pace import Pace
 from simulator.load.telling import TEXT, cautions, facts, headline
 from simulator.load.times import Asked, Sat, sittings_of
 from simulator.outcome import figures_of
-from simulator.prompts import LANGUAGES
-from simulator.reports.words import words_of
-from simulator.settings import Settings, from_run, load
 from simulator.store import find_run, read_run
-from simulator.types import Failure, Results
 from tests.servers.bot import Asked as Question
 from tests.servers.bot import answers, serve
 from tests.servers.faults import Reply
@@ -260,7 +260,7 @@ def of_lines(asked: list[Asked], customers: int, failed: dict[str, str] | None =
 def a_run(talks: list[Any]) -> Results:
     from datetime import UTC, datetime
 
-    from simulator.types import Run
+    from simulator.core.types import Run
 
     run = Run(id="r", created=datetime(2026, 4, 1, tzinfo=UTC), settings={}, status="finished")
     return Results(run=run, planned=len(talks), conversations=tuple(talks))

@@ -9,8 +9,8 @@ import pytest
 
 from simulator.changes.past import past_run
 from simulator.commands.app import main
+from simulator.core.types import Language, Results
 from simulator.store import find_run, read_run
-from simulator.types import Language, Results
 from tests.servers.openai import OpenAIServer, serve
 
 COMMANDS = ["simulate", "evaluate"]

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from simulator import find
 from simulator.commands.app import main
+from simulator.core import shelves
+from simulator.core.templates import LANGUAGES, read_toml
+from simulator.core.types import Case, Language, Passage
 from simulator.making import proposing
 from simulator.making.articles import Article, read_articles
 from simulator.making.asking import Prompts, check_form
@@ -16,15 +18,13 @@ from simulator.making.forms import Check, FollowUpCheck, OutsideCheck, PairCheck
 from simulator.making.index import Index
 from simulator.making.kinds import KINDS, WHYS, WORDINGS, Kind
 from simulator.making.plan import Plan
-from simulator.prompts import LANGUAGES, read_toml
-from simulator.types import Case, Language, Passage
 from tests.making import Author
 from tests.servers.faults import error
 from tests.servers.openai import serve
 
 TEXT = "ホーム1ギガの解約金は4,800円です。光の解約は、毎月20日までに申し込むと、その月の末日で完了します。"
 GOLD = (Article(Passage(id="fee", text=TEXT)),)
-JA = str(find.DEMO / "knowledge" / "ja")
+JA = str(shelves.DEMO / "knowledge" / "ja")
 
 
 def case(question: str, reference: str = "4,800円です。", language: Language = "ja") -> Case:

@@ -9,8 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from simulator.cases import read_cases
-from simulator.errors import InputError
-from simulator.lexical import is_refusal
+from simulator.core.errors import InputError
+from simulator.core.types import Case, Facts, Language, Message, Passage
+from simulator.counting.dialogue_acts import is_refusal
 from simulator.making.articles import Article, read_articles
 from simulator.making.byrule import RuleMade
 from simulator.making.files import content_of
@@ -20,7 +21,6 @@ from simulator.making.near import NearDuplicates
 from simulator.making.plan import Plan, outside, readable
 from simulator.making.statements import asked_of
 from simulator.making.wording import worded
-from simulator.types import Case, Facts, Language, Message, Passage
 from tests.properties import examples
 
 TEXT = st.text(alphabet="あ解約金は円123 a|[{\"'\n,=-+:：。?", min_size=1, max_size=24).filter(
@@ -258,6 +258,6 @@ def test_titles_of_rows_and_of_files(tmp_path: Path) -> None:
 
 
 def _demo(language: Language) -> Path:
-    from simulator import find
+    from simulator.core import shelves
 
-    return find.DEMO / "knowledge" / language
+    return shelves.DEMO / "knowledge" / language

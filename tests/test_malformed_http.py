@@ -10,12 +10,13 @@ import pytest
 from tenacity import RetryCallState
 from tenacity.wait import wait_base
 
-from simulator import Answer, Query, find
+from simulator import Answer, Query
 from simulator.commands.app import main
 from simulator.conversation import ask
-from simulator.errors import ModelFailure
+from simulator.core import shelves
+from simulator.core.errors import ModelFailure
+from simulator.core.types import Results
 from simulator.store import find_run, read_run
-from simulator.types import Results
 from tests.models import ASKED, GOOD, connected, model_at
 from tests.servers.malformed import BODY, MALFORMED, UNUSUAL, RawServer, ok, serve
 from tests.servers.openai import serve as serve_model
@@ -82,7 +83,7 @@ async def test_what_is_no_http_is_the_bots_failure(way: str) -> None:
             return ok(b'{"id": "job"}') if way == "poll" and request.startswith(b"POST") else answer
 
         async with RawServer(reply) as server:
-            rag: Any = await find.connect(adapter, {"url": server.url, **given}, {})
+            rag: Any = await shelves.connect(adapter, {"url": server.url, **given}, {})
             found[name] = await ask(rag, QUERY, 5)
             await rag.aclose()
 
@@ -97,7 +98,7 @@ async def test_what_is_no_http_is_the_bots_failure(way: str) -> None:
 async def test_what_is_only_unusual_is_read(name: str) -> None:
     """A reason, a charset or a cookie that makes no sense is nothing that an answer needs."""
     async with RawServer(UNUSUAL[name] + b"Content-Length: %d\r\n\r\n" % len(BODY) + BODY) as server:
-        rag: Any = await find.connect("http", {"url": server.url, "answer": "answer"}, {})
+        rag: Any = await shelves.connect("http", {"url": server.url, "answer": "answer"}, {})
         answer = await ask(rag, QUERY, 5)
         await rag.aclose()
 

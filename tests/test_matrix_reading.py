@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from simulator.errors import InputError
+from simulator.core.errors import InputError
+from simulator.core.settings import Settings
+from simulator.core.types import PASSED
 from simulator.matrix.plan import Cell, Matrix
 from simulator.matrix.reading import is_matrix, matrix_of_options, read_matrix
 from simulator.matrix.record import fingerprint, shared
 from simulator.matrix.resolving import Resolved, in_language, resolved, with_files
-from simulator.settings import Settings
-from simulator.types import PASSED
 
 
 def read(text: str, name: str = "matrix.toml") -> Matrix:

@@ -11,11 +11,11 @@ import openpyxl
 import pytest
 from rich.console import Console
 
+from simulator.core.types import Language
 from simulator.matrix.against import Against
 from simulator.matrix.figures import Compared, DataFigures, as_json
 from simulator.reports import matrix_console, matrix_markdown, matrix_page, matrix_sheets
 from simulator.reports.matrix_words import TEXTS, Told
-from simulator.types import Language
 from tests.golden_files import compare
 from tests.matrices import ID, a_cell, compared, judged
 from tests.pushing import KEY, pushed, sheets_server

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Sequence
 
 from simulator.commands.meanwhile import LookingAhead
+from simulator.core.types import Conversation, GradingContext, Score
 from simulator.counting.evidence import agreement
-from simulator.types import Conversation, Exhibit, Score
 from tests.customer_talks import QUESTION, REFERENCE, a_talk
 
 
@@ -19,7 +19,7 @@ class Told:
     def turn(self, conversation: Conversation) -> None:
         """A new turn."""
 
-    def graded(self, exhibit: Exhibit, scores: Sequence[Score]) -> None:
+    def graded(self, exhibit: GradingContext, scores: Sequence[Score]) -> None:
         """Grades."""
 
     def ended(self, conversation: Conversation) -> None:

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from simulator.commands.app import main
+from simulator.core.settings import Shard, read_shard
+from simulator.core.types import Answer, Conversation
 from simulator.merging.notes import joined
 from simulator.merging.parts import find_parts, read_part
 from simulator.merging.shards import part_of
-from simulator.notation import Shard, read_shard
 from simulator.store import RunFile, find_run, note, read_run
-from simulator.types import Answer, Conversation
 from tests.playing import a_case
 
 SHARDS = 5

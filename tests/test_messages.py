@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator.commands.app import main
-from simulator.messages import Translating, language_of, templates, told_in
+from simulator.core.translations import TranslatingStream, language_of, templates, told_in
 from tests.messages_in_source import messages
 from tests.properties import examples
 
@@ -101,5 +101,5 @@ def test_lines_are_translated_one_by_one() -> None:
     template = next(each for each in templates() if "{" not in each.english and each.weight > 30)
     given_text = f'{{"a": 1}}\n  {template.english}\n\x1b[1mbold\n'
 
-    assert Translating(stream).write(given_text) == len(given_text)
+    assert TranslatingStream(stream).write(given_text) == len(given_text)
     assert stream.getvalue() == f'{{"a": 1}}\n  {template.japanese}\n\x1b[1mbold\n'

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from simulator import find
-from simulator.prompts import check_languages, read_toml
+from simulator.core import shelves
+from simulator.core.templates import check_languages, read_toml
+from simulator.core.types import Answer, Case, GradingContext, Language, Score, Turn
 from simulator.rubrics import load_judge
-from simulator.types import Answer, Case, Exhibit, Language, Score, Turn
 
 NAMES = ("exact_match", "contains", "token_f1", "rouge_l", "meteor", "chrf")
 COUNTED = {"turn", "matched", "answer", "reference", "chunks", "precision", "recall"}
@@ -16,11 +16,11 @@ COUNTED = {"turn", "matched", "answer", "reference", "chunks", "precision", "rec
 
 def an_exhibit(
     *references: str, answer: str = "富士山です。", turn: int = 1, language: Language = "ja"
-) -> Exhibit:
+) -> GradingContext:
     case = Case(
         id="c", question="日本一高い山は？", language=language, references=(references,) if references else ()
     )
-    return Exhibit(
+    return GradingContext(
         conversation="calm/c#1",
         case=case,
         persona="calm",
@@ -48,7 +48,7 @@ def test_a_right_answer_is_scored_with_what_was_counted(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("exhibit", [an_exhibit(), an_exhibit("富士山", turn=2), an_exhibit(" ")])
-def test_a_turn_without_a_reference_is_skipped(name: str, exhibit: Exhibit) -> None:
+def test_a_turn_without_a_reference_is_skipped(name: str, exhibit: GradingContext) -> None:
     """Also when only another turn has one."""
     score = judge(name)(exhibit)
 
@@ -100,7 +100,7 @@ def test_another_tokenizer_may_be_asked_for(name: str) -> None:
 
 def test_the_reasons_are_there_in_both_languages() -> None:
     """With the same variables."""
-    path = Path(find.JUDGES / "_text_metrics.toml")
+    path = Path(shelves.JUDGES / "_text_metrics.toml")
     tables = read_toml(path)
 
     check_languages(path, tables, dict.fromkeys(tables["ja"], COUNTED))

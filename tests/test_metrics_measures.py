@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator import metrics
-from simulator.metrics import Measured, chrf, contains, exact_match, meteor, rouge_l, token_f1
+from simulator.metrics import chrf, meteor
+from simulator.metrics.measures import Measured, contains, exact_match, rouge_l, token_f1
 from simulator.metrics.meteor import STAGES, by_synonyms
 from simulator.metrics.rouge import lcs_overlap
 from simulator.metrics.tokens import ascii_words

@@ -5,11 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
 
-from simulator.metrics import exact_match, tokenizer
 from simulator.metrics.forms import squad_form
+from simulator.metrics.measures import exact_match
 from simulator.metrics.meteor import EXACT, STAGES, Stage, by_synonyms, meteor_score
 from simulator.metrics.overlap import Overlap, f_measure, ngram_overlap
 from simulator.metrics.rouge import lcs_overlap, lcs_sum_overlap
+from simulator.metrics.tokens import tokenizer
 from simulator.metrics.wordnet import wordnet
 from tests.metric_references import COLLECTION, Row, collected, committed
 

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.errors import InputError, UnknownName
-from simulator.metrics import tokenizer, tokens
+from simulator.core.errors import InputError, UnknownName
+from simulator.metrics import tokens
 from simulator.metrics.forms import plain_form, squad_form
+from simulator.metrics.tokens import tokenizer
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from simulator.errors import InputError
-from simulator.money import JPY_PER_USD, Price, dollars
-from simulator.settings import Settings, from_run, load
+from simulator.core.errors import InputError
+from simulator.core.settings import JPY_PER_USD, Price, Settings, dollars, from_run, load
 
 
 def loaded(**flags: Any) -> Settings:

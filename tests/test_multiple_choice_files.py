@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from simulator.cases import columns_of, read_cases
-from simulator.multiple_choice import right_letter
-from simulator.types import Case
+from simulator.core.types import Case
+from simulator.multiple_choice.letters import right_letter
 from tests.case_files import as_workbook, one, refusal, saved
 
 LAYOUTS = {

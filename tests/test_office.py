@@ -12,14 +12,9 @@ from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
 from pptx.util import Cm
 
-from simulator.errors import CaseFileError
+from simulator.core.errors import CaseFileError
 from simulator.files.chunks import Document
-from simulator.files.office import (
-    presentation,
-    presentation_pictures,
-    word_document,
-    word_pictures,
-)
+from simulator.files.office import presentation, presentation_pictures, word_document, word_pictures
 
 W = nsdecls("w")
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simulator.core.replies import share_of
+from simulator.core.types import Answer, Case, GradingContext, Passage, Score, Turn
 from simulator.counting.stand_ins import STAND_INS, LexicalJudge, rubric_of
-from simulator.kinds import share_of
-from simulator.types import Answer, Case, Exhibit, Passage, Score, Turn
 
 QUESTION = "ホーム1ギガを1年で解約すると解約金はいくらですか"
 REFERENCE = "24か月以内の解約ですので、ホーム1ギガの解約金は4,800円です。"
@@ -64,14 +64,16 @@ UNANSWERABLE = a_case(
 
 def an_exhibit(
     answer: str, case: Case | None = None, *earlier: str, passages: tuple[str, ...] = (PASSAGE,)
-) -> Exhibit:
+) -> GradingContext:
     case = case or a_case()
     found = tuple(Passage(id=str(at), text=text) for at, text in enumerate(passages))
     turns = tuple(
         Turn(index=at, user=case.question, answer=Answer(text=text, passages=found))
         for at, text in enumerate((*earlier, answer), 1)
     )
-    return Exhibit(conversation="calm/fees#1", case=case, persona="calm", turn=turns[-1], earlier=turns[:-1])
+    return GradingContext(
+        conversation="calm/fees#1", case=case, persona="calm", turn=turns[-1], earlier=turns[:-1]
+    )
 
 
 async def grade(judge: str, answer: str, case: Case | None = None, *earlier: str, **given: Any) -> Score:

@@ -9,8 +9,8 @@ import pytest
 from simulator import experiment
 from simulator.cache import cache_folder
 from simulator.commands.app import main
+from simulator.core.types import Conversation
 from simulator.store import find_run, read_run
-from simulator.types import Conversation
 
 SECRET = "sk-hunter2-4711-secret"
 GIVEN = ["--persona", "angry", "--offline", "--limit", "3", "--turns", "1", "--concurrency", "1"]
@@ -99,7 +99,7 @@ def test_elsewhere_it_is_told_as_well(
 ) -> None:
     """Without a run the file is in the user's cache; in Japanese for whoever reads Japanese."""
     monkeypatch.setenv("LC_ALL", "ja_JP.UTF-8")
-    monkeypatch.setattr("simulator.settings.Settings.model_validate", lambda _: 1 / 0)
+    monkeypatch.setattr("simulator.core.settings.Settings.model_validate", lambda _: 1 / 0)
     assert main(GIVEN) == 4
     last = capsys.readouterr().err.splitlines()[-1]
 

@@ -7,10 +7,11 @@ from xml.etree import ElementTree
 
 import pytest
 
+from simulator.core.document import escaped
+from simulator.core.types import Language
 from simulator.reports.csv_file import GETA, csv_bytes
 from simulator.reports.junit import junit_xml
-from simulator.reports.markdown import escaped, markdown
-from simulator.types import Language
+from simulator.reports.markdown import markdown
 from tests.golden_files import compare
 from tests.rehearsed import hostile, rehearsed
 from tests.test_worksheets import told

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from simulator.errors import InputError
+from simulator.core.errors import InputError
 from simulator.outputs.metric_file import Outputs, read_outputs
 from simulator.outputs.writing import write_thresholds
 

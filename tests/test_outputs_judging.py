@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from simulator.analysis.red import red_marks
+from simulator.core.types import Answer, Case, Failure, GradingContext, RedRules, Score, Turn
 from simulator.grading import Grading
 from simulator.outputs.judging import OutputPanel
-from simulator.types import Answer, Case, Exhibit, Failure, RedRules, Score, Turn
 from tests.playing import a_stage
 from tests.servers.openai import OpenAIServer, Reply
 
@@ -27,16 +27,16 @@ def a_grading(file: object = FILE, server: OpenAIServer | None = None, **setting
     return a_stage(server, outputs="metrics.json", **chosen).grading
 
 
-def a_row(answer: object, *references: object, error: Failure | None = None) -> Exhibit:
+def a_row(answer: object, *references: object, error: Failure | None = None) -> GradingContext:
     """One row: texts as they are, everything else as JSON."""
     texts = [each if isinstance(each, str) else json.dumps(each, ensure_ascii=False) for each in references]
     text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
     case = Case(id="r", question="天気のURLは？", language="ja", references=(tuple(texts),) if texts else ())
     turn = Turn(index=1, user="天気のURLは？", answer=Answer(text=text, error=error))
-    return Exhibit(conversation="scripted/r#1", case=case, persona="scripted", turn=turn)
+    return GradingContext(conversation="scripted/r#1", case=case, persona="scripted", turn=turn)
 
 
-async def graded(exhibit: Exhibit, file: object = FILE, **settings: Any) -> dict[str, Score]:
+async def graded(exhibit: GradingContext, file: object = FILE, **settings: Any) -> dict[str, Score]:
     grading = a_grading(file, **settings)
     return {score.judge: score for score in await grading.panel.grade(exhibit)}
 

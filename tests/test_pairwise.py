@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator import find
-from simulator.errors import PromptError
+from simulator.core import shelves
+from simulator.core.errors import PromptError
+from simulator.core.replies import strict_schema
+from simulator.core.types import Answer, Failure, GradingContext, Language, Message, Results
 from simulator.pairwise.judging import by_rule
 from simulator.pairwise.kept import NAME, Kept
 from simulator.pairwise.outcome import Ballot, Read, settled
 from simulator.pairwise.pairs import Pair, matched
 from simulator.pairwise.prompt import PairPrompt, Preference
 from simulator.pairwise.stand_in import StandInJudging, merit
-from simulator.replies import strict_schema
 from simulator.store import find_run, read_run
-from simulator.types import Answer, Exhibit, Failure, Language, Message, Results
 from tests.pairwise import LONG, QUESTION, SHORT, Answers, a_conversation, a_run
 
 LANGUAGES: tuple[Language, Language] = ("ja", "en")
@@ -38,7 +38,7 @@ def a_pair(one: Answers, other: Answers, language: Language = "ja", asks: tuple[
 
 def the_prompt() -> PairPrompt:
     """The one on the shelf."""
-    return PairPrompt(find.JUDGES / "_pairwise.toml", find.JUDGES / "_guidelines.toml")
+    return PairPrompt(shelves.JUDGES / "_pairwise.toml", shelves.JUDGES / "_guidelines.toml")
 
 
 def test_turns_are_paired_as_long_as_the_customer_says_the_same() -> None:
@@ -141,12 +141,12 @@ def test_the_form_is_strict_and_its_verdict_last() -> None:
 
 def test_a_prompt_file_with_other_fields_is_refused(tmp_path: Path) -> None:
     """The form is fixed; its meanings can be edited."""
-    text = (find.JUDGES / "_pairwise.toml").read_text(encoding="utf-8").replace("needed =", "wanted =", 1)
+    text = (shelves.JUDGES / "_pairwise.toml").read_text(encoding="utf-8").replace("needed =", "wanted =", 1)
     path = tmp_path / "_pairwise.toml"
     path.write_text(text, encoding="utf-8")
 
     with pytest.raises(PromptError, match=r"\[ja.fields\] must be needed, answer_1"):
-        PairPrompt(path, find.JUDGES / "_guidelines.toml")
+        PairPrompt(path, shelves.JUDGES / "_guidelines.toml")
 
 
 def test_rules_need_no_judge() -> None:
@@ -204,7 +204,7 @@ async def test_the_stand_in_prefers_the_right_answer_and_not_the_long_one(langua
 def test_merits_are_shares(text: str) -> None:
     """Of any text, and the same whenever it is asked."""
     talk = a_conversation("c", [text])
-    exhibit = Exhibit(conversation=talk.id, case=talk.case, persona=talk.persona, turn=talk.turns[0])
+    exhibit = GradingContext(conversation=talk.id, case=talk.case, persona=talk.persona, turn=talk.turns[0])
 
     assert 0 <= merit(exhibit).value <= 1
     assert merit(exhibit) == merit(exhibit.model_copy())

@@ -11,14 +11,15 @@ import pytest
 from tenacity import wait_fixed
 
 from rag_adapters._limits import Limits, within
-from simulator import Answer, Query, Transient, find
+from simulator import Answer, Query, Transient
 from simulator.commands.app import main
-from simulator.errors import ModelFailure, OutOfPatience
+from simulator.core import shelves
+from simulator.core.errors import ModelFailure, OutOfPatience
+from simulator.core.settings import load
+from simulator.core.translations import told_in
 from simulator.limits import Limiter, RetryAfter
-from simulator.messages import told_in
 from simulator.patience import HeldUp, Notices, Patience
 from simulator.rates import Pause, Rates
-from simulator.settings import load
 from simulator.store import find_run, read_run
 from tests.models import ASKED, GOOD, connected, model_at
 from tests.servers.faults import Reply
@@ -257,8 +258,8 @@ def test_a_bots_retries_end_with_patience(capsys: pytest.CaptureFixture[str]) ->
 async def test_a_bot_has_the_patience_of_its_run() -> None:
     """Whichever adapter asks again; one that does not has no use for it."""
     settings = {"url": "http://127.0.0.1:1/chat", "answer": "a"}
-    patient: Any = await find.connect("http", {**settings, "retries": "2"}, {"patience": 7.0})
-    plain: Any = await find.connect("http", settings, {"patience": 7.0})
+    patient: Any = await shelves.connect("http", {**settings, "retries": "2"}, {"patience": 7.0})
+    plain: Any = await shelves.connect("http", settings, {"patience": 7.0})
 
     assert patient.patience == 7
     assert not hasattr(plain, "patience")
@@ -270,7 +271,7 @@ async def test_a_bot_may_say_when_as_a_date(asked_for: str) -> None:
     headers = (f"Retry-After: {asked_for}".encode(), b"Date: Wed, 21 Oct 2015 07:28:00 GMT")
     async with RawServer(ok(b"{}", *headers, status=b"503 Busy")) as server:
         for adapter, given in (("http", {"answer": "a"}), ("openai_chat", {"model": "m"})):
-            rag: Any = await find.connect(adapter, {"url": server.url, **given}, {})
+            rag: Any = await shelves.connect(adapter, {"url": server.url, **given}, {})
             failure = await asked(rag)
             await rag.aclose()
             assert isinstance(failure, Transient)

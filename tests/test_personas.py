@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from simulator import find
-from simulator.errors import InputError
-from simulator.messages import told_in
+from simulator.core import shelves
+from simulator.core.errors import InputError
+from simulator.core.translations import told_in
 
 
 def persona_with(line: str, section: str = "ja.phrases") -> str:
     """A persona like the shelf's angry one, with one more line in a section."""
-    text = (find.PERSONAS / "angry.toml").read_text(encoding="utf-8")
+    text = (shelves.PERSONAS / "angry.toml").read_text(encoding="utf-8")
     Path("mine.toml").write_text(
         text.replace(f"[{section}]\n", f"[{section}]\n{line}\n", 1), encoding="utf-8"
     )
@@ -23,7 +23,7 @@ def persona_with(line: str, section: str = "ja.phrases") -> str:
 def test_a_misspelt_situation_is_told_with_the_near_one(language: str) -> None:
     """In one line with file and table: its phrases would never be said."""
     with pytest.raises(InputError) as met:
-        find.persona(persona_with('presing = ["違う"]', f"{language}.phrases"))
+        shelves.persona(persona_with('presing = ["違う"]', f"{language}.phrases"))
 
     said = f"unknown key of [{language}.phrases] in mine.toml 'presing'. Did you mean pressing"
     assert str(met.value).startswith(said)
@@ -35,12 +35,12 @@ def test_each_situation_has_its_phrases() -> None:
     """Those of the shelf are all there are, and the guide's example uses no others."""
     used = {
         situation
-        for name in find.persona_names()
-        for text in (find.persona(name).ja, find.persona(name).en)
+        for name in shelves.persona_names()
+        for text in (shelves.persona(name).ja, shelves.persona(name).en)
         for situation in text.phrases
     }
 
-    assert used == set(find.SITUATIONS)
+    assert used == set(shelves.SITUATIONS)
 
 
 @pytest.mark.parametrize("guide", ["personas.md", "personas.ja.md"])
@@ -49,4 +49,4 @@ def test_the_guides_example_is_a_persona(root: Path, guide: str) -> None:
     text = (root / "docs" / guide).read_text(encoding="utf-8")
     Path("keywords.toml").write_text(text.split("```toml\n")[1].split("```")[0], encoding="utf-8")
 
-    assert find.persona("./keywords.toml").patience == 3
+    assert shelves.persona("./keywords.toml").patience == 3

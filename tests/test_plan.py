@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from simulator import find
 from simulator.cases import read_cases
-from simulator.errors import InputError, UnknownName
+from simulator.core import shelves
+from simulator.core.errors import InputError, UnknownName
+from simulator.core.settings import Settings
 from simulator.plan import BUNDLED, USUAL_PERSONAS, read_plan
-from simulator.settings import Settings
 
 
 def ids(**settings: Any) -> list[str]:
@@ -57,14 +57,14 @@ def test_named_personas_ask_every_question() -> None:
     assert ids(persona=("calm", "angry"), limit=2) == [
         "calm/fees-01-ja#1", "angry/fees-01-ja#1", "calm/fees-02-ja#1", "angry/fees-02-ja#1",
     ]  # fmt: skip
-    everyone = [f"{name}/fees-01-ja#1" for name in find.persona_names()]
+    everyone = [f"{name}/fees-01-ja#1" for name in shelves.persona_names()]
     assert ids(persona=("all",), limit=1) == everyone
     assert ids(persona=("angry", "all"), limit=1) == everyone
 
 
 def test_a_persona_of_ones_own_joins_the_shelf(tmp_path: Path) -> None:
     """`all` and a file of the user's own together are both; the same name twice is refused."""
-    text = (find.PERSONAS / "calm.toml").read_text(encoding="utf-8")
+    text = (shelves.PERSONAS / "calm.toml").read_text(encoding="utf-8")
     for name in ("mine", "angry"):
         (tmp_path / f"{name}.toml").write_text(text, encoding="utf-8")
 

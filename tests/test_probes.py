@@ -9,9 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simulator.core.types import Case, GradingContext, Language, Passage
 from simulator.counting.quantities import quantities
-from simulator.probes import KINDS, Probe, bundled, probes, same_family
-from simulator.types import Case, Exhibit, Language, Passage
+from simulator.probes.families import same_family
+from simulator.probes.making import probes
+from simulator.probes.probe import KINDS, Probe
+from simulator.probes.sources import bundled
 from tests.properties import examples
 
 CASES, KNOWLEDGE = bundled()
@@ -72,7 +75,7 @@ def test_another_case_changes_nothing_in_the_others() -> None:
 @given(seed=st.integers(0, 2**31))
 def test_every_pair_is_a_pair(seed: int) -> None:
     """Both sides have an answer and differ; exhibits of one name are one exhibit."""
-    by_name: dict[str, Exhibit] = {}
+    by_name: dict[str, GradingContext] = {}
     for probe in probes(CASES, KNOWLEDGE, seed=seed):
         assert all(text.strip() for text in said(probe))
         assert probe.base.turn != probe.changed.turn

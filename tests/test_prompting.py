@@ -5,18 +5,17 @@ from typing import Any
 
 import pytest
 
-from simulator import find
 from simulator.cluster.shipping import pack
-from simulator.errors import InputError, PromptError, UnknownName
+from simulator.core import shelves
+from simulator.core.errors import InputError, PromptError, UnknownName
+from simulator.core.settings import Settings
+from simulator.core.templates import LANGUAGES, read_toml
+from simulator.core.types import Case, Conversation, Message, Query, Traits, traits_of
 from simulator.prompting.asking import Prompted, rows_of
 from simulator.prompting.checking import check_examples, lacks
 from simulator.prompting.prompt import Prompt
 from simulator.prompting.reading import described, read_prompt, split_variant
 from simulator.prompting.rendering import Rendering
-from simulator.prompts import LANGUAGES, read_toml
-from simulator.settings import Settings
-from simulator.traits import Traits, traits_of
-from simulator.types import Case, Conversation, Message, Query
 
 FULL = """
 version = 2
@@ -64,10 +63,10 @@ def conversation(case: Case) -> Conversation:
     return Conversation(id=f"scripted/{case.id}#1", case=case, persona="scripted", repeat=1)
 
 
-@pytest.mark.parametrize("name", find.prompt_names())
+@pytest.mark.parametrize("name", shelves.prompt_names())
 def test_prompts_of_the_shelf_hold_together(name: str) -> None:
     """Each reads in all its variants, in both languages with the same variables, and shows its examples."""
-    tables = read_toml(find.prompt_path(name))
+    tables = read_toml(shelves.prompt_path(name))
     for variant in ("", *tables.get("variants", ())):
         prompt = read_prompt(f"{name}:{variant}" if variant else name)
         check_examples(prompt)
@@ -75,7 +74,7 @@ def test_prompts_of_the_shelf_hold_together(name: str) -> None:
         assert tuple(prompt.wordings) == LANGUAGES
         assert all(wording.title for wording in prompt.wordings.values())
         assert prompt.version
-    assert f"version {prompt.version}" in described(find.prompt_path(name))
+    assert f"version {prompt.version}" in described(shelves.prompt_path(name))
 
 
 def test_a_row_is_filled_in() -> None:
@@ -304,13 +303,13 @@ async def test_the_shelf_knows_who_takes_a_system_text() -> None:
         "c": "def c(query): return query.text.splitlines()[0]",
     }
     written("\n".join(bots.values()), "bots.py")
-    answers = [(await asked(await find.connect(f"bots.py:{name}", {}, {}))).text for name in bots]
+    answers = [(await asked(await shelves.connect(f"bots.py:{name}", {}, {}))).text for name in bots]
     http = {"url": "http://localhost:1", "answer": "a", "request": '{"s": "$system", "q": "$question"}'}
     chat = {"url": "http://localhost:1/v1", "model": "m", "retries": "1"}
 
     assert answers == ["判定者です。|" + Rendering(prompt_of(FULL))(ROW).user, "system", "判定者です。"]
-    assert traits_of(await find.connect("http", http, {})).takes == {"system"}
-    assert traits_of(await find.connect("openai_chat", chat, {})).takes == {"system", "history"}
+    assert traits_of(await shelves.connect("http", http, {})).takes == {"system"}
+    assert traits_of(await shelves.connect("openai_chat", chat, {})).takes == {"system", "history"}
 
 
 def test_a_prompt_is_for_rows() -> None:
@@ -342,7 +341,7 @@ def test_workers_get_every_file_of_a_prompt(tmp_path: Path) -> None:
 @pytest.mark.parametrize("page", ["prompts.md", "prompts.ja.md"])
 def test_the_prompt_in_the_guide_works(page: str) -> None:
     """As it is written there, with its examples in a file beside it and with its variant."""
-    text = (find.ROOT / "docs" / page).read_text(encoding="utf-8")
+    text = (shelves.ROOT / "docs" / page).read_text(encoding="utf-8")
     written("question,label\nA,0\nB,1\nC,0\nD,1\nE,1\n", "train.csv")
     prompt = read_prompt(written(text.split("```toml\n")[1].split("```")[0]) + ":expert")
     check_examples(prompt)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator import find
-from simulator.encodable import encodable
-from simulator.errors import PromptError
-from simulator.prompts import check_languages, fingerprint, quote, read_toml, render
+from simulator.core import shelves
+from simulator.core.errors import PromptError
+from simulator.core.replies import encodable
+from simulator.core.templates import check_languages, fingerprint, quote, read_toml, render
 
 TEXT = st.text(st.characters(codec="utf-8"))
 
@@ -113,7 +113,7 @@ def test_a_fingerprint_stands_for_every_part() -> None:
 
 def test_every_prompt_of_the_shelves_holds_both_languages() -> None:
     """No file of ours lacks a language, and no text a translation."""
-    for path in (*find.PERSONAS.glob("*.toml"), *find.JUDGES.glob("*.toml")):
+    for path in (*shelves.PERSONAS.glob("*.toml"), *shelves.JUDGES.glob("*.toml")):
         if path.stem.endswith(("_ja", "_en")):  # patterns of one language
             continue
         tables = read_toml(path)

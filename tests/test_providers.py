@@ -11,11 +11,11 @@ from pydantic import SecretStr
 from tenacity import wait_none
 
 from simulator.cache import ResponseCache
-from simulator.endpoints import Endpoint
-from simulator.errors import AccessDenied, InputError, MalformedReply, ModelFailure
-from simulator.llm import Connections
+from simulator.connections import Connections
+from simulator.core.errors import AccessDenied, InputError, MalformedReply, ModelFailure
+from simulator.core.replies import NextLine
+from simulator.core.roles import Endpoint
 from simulator.providers import ProviderModel
-from simulator.replies import NextLine
 from simulator.spending import Ledger
 from tests.servers.anthropic import AnthropicServer, speaks
 from tests.servers.loopback import on_thread

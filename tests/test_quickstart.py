@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 import pytest
 
-from simulator import find
 from simulator.analysis.summary import summarise
 from simulator.commands.app import main
-from simulator.settings import Settings, load
+from simulator.core import shelves
+from simulator.core.settings import Settings, load
 from simulator.store import find_run, read_run
 
 PAGES = ("quickstart.ja.md", "quickstart.md")
@@ -27,7 +27,7 @@ PAGES = ("quickstart.ja.md", "quickstart.md")
 NOT_WALKED = ("make install", "source .venv/bin/activate", "mkdir ../shop", "cd ../shop")
 STEPS = re.compile(r"^```(\w+)\n(.*?)^```|^## (\d)\.", re.MULTILINE | re.DOTALL)
 NAMED = re.compile(r"# (\S+\.(?:py|toml))\n")
-DOOR = str(find.ROOT / "run.py")
+DOOR = str(shelves.ROOT / "run.py")
 RUN_ID = re.compile(r"\d{8}-\d{9}-[a-z]+-[0-9a-f]{4}")
 WORLD = {
     name: value
@@ -81,10 +81,10 @@ class Walk:
     """Somebody who does what a page says, block by block, and looks whether it shows what they see."""
 
     def __init__(self, page: str, home: Path) -> None:
-        self.text = (find.ROOT / "docs" / page).read_text(encoding="utf-8")
+        self.text = (shelves.ROOT / "docs" / page).read_text(encoding="utf-8")
         self.folder = home / "shop"
         self.folder.mkdir()
-        (home / "rehearsal").symlink_to(find.ROOT)
+        (home / "rehearsal").symlink_to(shelves.ROOT)
         self.server = Server(self.folder)
         self.rehearsals: list[Rehearsed] = []
         self.unseen: list[str] = []

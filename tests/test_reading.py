@@ -6,9 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from simulator.compact import compact
+from simulator.core.types import Answer, Conversation, Passage, Score, Utterance, compact
 from simulator.store import RunFile, read_run
-from simulator.types import Answer, Conversation, Passage, Score, Utterance
 from tests.playing import a_case, a_run, a_talk
 
 CASE = a_case()

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from simulator.commands.app import main
-from simulator.errors import InputError
-from simulator.redaction import Redactor
-from simulator.settings import Settings, load
+from simulator.core.errors import InputError
+from simulator.core.settings import Settings, load
+from simulator.core.types import Results
+from simulator.redaction.redactor import Redactor
 from simulator.store import find_run, read_run
-from simulator.types import Results
 from tests.servers.openai import OpenAIServer, play, serve
 
 PERSONAL = ("桐生", "090-", "０９０", "-5678", "HR-220981", "kiryu@example.jp", "西町", "瀬戸口", "1985年")

@@ -5,9 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from simulator.errors import InputError
-from simulator.redaction import Redactor, redacted_case, redacted_json, redacted_value
-from simulator.types import Answer, Case, Facts, Message, Passage, Turn
+from simulator.core.errors import InputError
+from simulator.core.types import Answer, Case, Facts, Message, Passage, Turn
+from simulator.redaction.redactor import Redactor
+from simulator.redaction.structured import redacted_case, redacted_json, redacted_value
 from tests.properties import examples
 
 PIECES = (

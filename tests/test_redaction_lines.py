@@ -26,9 +26,9 @@ from pathlib import Path
 
 import pytest
 
-from simulator.redaction import Redactor
+from simulator.core.types import Language
 from simulator.redaction.patterns import patterns, signs
-from simulator.types import Language
+from simulator.redaction.redactor import Redactor
 
 DATA = Path(__file__).with_name("data")
 ROUNDS = tuple(f"round{number}" for number in range(1, 10))

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from rag_adapters.http import connect
-from simulator import Query, find
+from simulator import Query
 from simulator.conversation import ask
-from simulator.errors import AccessDenied
-from simulator.messages import told_in
+from simulator.core import shelves
+from simulator.core.errors import AccessDenied
+from simulator.core.translations import told_in
 from tests.models import ASKED, KEY, connected, model_at
 from tests.servers.malformed import RawServer, ok
 
@@ -67,7 +68,7 @@ async def test_a_chat_bots_key_stays_as_well(monkeypatch: pytest.MonkeyPatch) ->
     async with RawServer(ok(b"{}")) as other, RawServer(leading(other.url)) as server:
         for stream in ("off", "on"):
             given = {"url": server.url, "model": "m", "stream": stream}
-            rag: Any = await find.connect("openai_chat", given, {})
+            rag: Any = await shelves.connect("openai_chat", given, {})
             answer = await ask(rag, QUERY, 5)
             await rag.aclose()
             assert answer.error is not None

@@ -11,9 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from simulator import replies
-from simulator.errors import MalformedReply
-from simulator.kinds import KINDS, Described, skeleton
+from simulator.core import replies
+from simulator.core.errors import MalformedReply
+from simulator.core.replies import KINDS, Described, skeleton
 from tests.properties import examples
 
 TEXT, TEXTS, GRADE = (KINDS[kind].type for kind in ("text", "texts", "grade"))

@@ -2,8 +2,8 @@
 
 import pytest
 
+from simulator.core.types import Score
 from simulator.reports.html_marks import Flaw, flaws, marked
-from simulator.types import Score
 
 
 def claim(words: str, kind: str = "not_found") -> Flaw:

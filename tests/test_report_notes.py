@@ -5,9 +5,9 @@ import pytest
 from simulator.analysis.figures import Summary
 from simulator.analysis.gate import decide
 from simulator.analysis.summary import summarise
-from simulator.reports.notes import goal, notes, points, short_of, verdict
-from simulator.reports.words import Words
-from simulator.types import RedRules, Results, Spending
+from simulator.core.translations import Words, goal, points
+from simulator.core.types import RedRules, Results, Spending
+from simulator.reports.notes import notes, short_of, verdict
 from tests.rehearsed import JUDGES, rehearsed
 
 

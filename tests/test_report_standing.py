@@ -20,13 +20,13 @@ from simulator.calibration import biases, stored
 from simulator.calibration.biases import StoredBias, bias_for
 from simulator.calibration.stored import Calibration, Drift
 from simulator.commands.app import main
+from simulator.core.translations import words_of
+from simulator.core.types import Language, RedRules, Results
 from simulator.reports.console import paint
 from simulator.reports.html import render
 from simulator.reports.notes import Note
 from simulator.reports.standing import TEXTS, Standings, bias_text, blocks, by_rule, standings
-from simulator.reports.words import words_of
 from simulator.store import read_run
-from simulator.types import Language, RedRules, Results
 from tests.golden_files import compare
 from tests.rehearsed import JUDGES, rehearsed
 

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from simulator.analysis.gate import Problem
 from simulator.analysis.red import KINDS
+from simulator.core.templates import one
+from simulator.core.translations import WORDS_FILE, Words, plain
+from simulator.core.types import Ended, Failure, Role, Status
 from simulator.guard import RULES
-from simulator.prompts import one
-from simulator.reports.words import FILE, Words, plain
-from simulator.types import Ended, Failure, Role, Status
 
 ENTRIES = [
     (f"{table}.{key}", pair)
-    for table, entries in tomllib.loads(FILE.read_text(encoding="utf-8")).items()
+    for table, entries in tomllib.loads(WORDS_FILE.read_text(encoding="utf-8")).items()
     for key, pair in entries.items()
 ]
 
@@ -56,7 +56,9 @@ def test_every_kind_that_the_engine_knows_has_a_word(group: str, names: list[str
 def test_no_word_is_left_unused() -> None:
     """What the page and the console no longer say is not kept."""
     sources = "".join(
-        path.read_text(encoding="utf-8") for path in FILE.parent.iterdir() if path.suffix in (".py", ".j2")
+        path.read_text(encoding="utf-8")
+        for path in WORDS_FILE.parent.iterdir()
+        if path.suffix in (".py", ".j2")
     )
     unused = [
         key

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from simulator.commands.app import main
-from simulator.prompts import stable_int
+from simulator.core.templates import stable_int
+from simulator.core.types import Ended, Results
 from simulator.store import NAME, find_run, read_run
-from simulator.types import Ended, Results
 from tests.crash.processes import ROOT
 from tests.crash.trial import is_sound, played
 from tests.servers.faults import Reply

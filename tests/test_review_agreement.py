@@ -8,7 +8,7 @@ import pytest
 from simulator.analysis.agreement import auroc, quadratic_kappa
 from simulator.analysis.review import Review, agreement, as_json, weighted_auroc, weighted_kappa
 from simulator.analysis.summary import summarise
-from simulator.types import RedRules, Results
+from simulator.core.types import RedRules, Results
 from tests.graded_blind import JUDGE, graded, verdict
 from tests.rehearsed import JUDGES
 

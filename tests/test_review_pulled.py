@@ -7,14 +7,14 @@ import openpyxl
 import pytest
 
 from simulator.analysis.blind import blind_sample
-from simulator.errors import InputError
+from simulator.core.errors import InputError
+from simulator.core.types import HumanVerdict, Language, Results
 from simulator.reports import xlsx
 from simulator.reports.pulled import PulledRow
 from simulator.reports.worksheets import worksheets
 from simulator.review.pulled import Wanted, grade_of, sheet_of, verdicts, workbook_source
 from simulator.review.sources import Entry, source_of
 from simulator.review.taking import Taken, take
-from simulator.types import HumanVerdict, Language, Results
 from tests.excel import Person
 from tests.rehearsed import hostile, rehearsed
 from tests.team import FEE, GOOD, summary_of

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from simulator.cases import columns_of
-from simulator.errors import CaseFileError, InputError
+from simulator.core.errors import CaseFileError, InputError
+from simulator.core.settings import Settings
+from simulator.core.types import Case, Facts, Message
 from simulator.plan import read_plan
 from simulator.reports import xlsx
 from simulator.reports.pulled import PulledRow
 from simulator.reports.worksheets import worksheets
 from simulator.review.questions import approved
-from simulator.settings import Settings
-from simulator.types import Case, Facts, Message
 from tests.excel import Person
 from tests.pushing import KEY, at, column, letter, pushed, row_of, sheets_server
 from tests.servers.sheets import SheetsServer
@@ -179,7 +179,7 @@ def test_a_teams_own_worksheets_and_a_sheet_without_ours(server: SheetsServer) -
     server.person(KEY).paste("シート1", "A1", [["質問", "正解"], ["送料は", "550円"]])
     assert [case.question for case in planned(f"sheet:{KEY}").values()] == ["送料は"]
 
-    from simulator.reports.sheets import target
+    from simulator.reports.sheets.address import target
 
     pushed(*worksheets(told()), to=target(KEY, "A"))
     pushed(*worksheets(told("en")), to=target(KEY, "B"))

@@ -9,11 +9,11 @@ from simulator.analysis.corrected import Corrected
 from simulator.analysis.figures import Summary
 from simulator.analysis.gate import decide
 from simulator.analysis.summary import summarise
+from simulator.core.translations import Words
+from simulator.core.types import Language, RedRules, Results
 from simulator.reports.console import paint
 from simulator.reports.html import render
 from simulator.reports.notes import corrected_line, notes, verdict
-from simulator.reports.words import Words
-from simulator.types import Language, RedRules, Results
 from tests.graded_blind import JUDGE, graded
 from tests.rehearsed import JUDGES
 

@@ -17,10 +17,10 @@ from simulator.analysis.blind import Drawn, blind_sample
 from simulator.analysis.figures import Summary
 from simulator.analysis.summary import everyone_who_graded, summarise
 from simulator.commands.app import main
+from simulator.core.settings import from_run
+from simulator.core.types import HumanVerdict, Results
 from simulator.reports.sheets import door
-from simulator.settings import from_run
 from simulator.store import find_run, read_run
-from simulator.types import HumanVerdict, Results
 from tests.excel import Person
 from tests.pushing import KEY, column, letter, row_of, sheets_server
 from tests.servers.sheets import SheetsServer

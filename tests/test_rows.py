@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from simulator.errors import CaseFileError
+from simulator.core.errors import CaseFileError
 from simulator.files.columns import has_question
 from simulator.files.row import Row
 from simulator.files.rows import read_rows

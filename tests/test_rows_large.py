@@ -13,15 +13,15 @@ from simulator.analysis.answerability import answerability, handovers
 from simulator.analysis.gate import decide
 from simulator.analysis.summary_json import as_json
 from simulator.commands.app import main
+from simulator.core.settings import from_run
+from simulator.core.types import Results
 from simulator.masking import masks_of
 from simulator.outcome import figures_of
 from simulator.reports.html import render
 from simulator.reports.told import Told
 from simulator.reports.turn_rows import turn_rows
 from simulator.reports.worksheets import worksheets
-from simulator.settings import from_run
 from simulator.store import find_run, read_run
-from simulator.types import Results
 
 COUNT = 24
 

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator import find
-from simulator.encodable import encodable
-from simulator.errors import PromptError
+from simulator.core import shelves
+from simulator.core.errors import PromptError
+from simulator.core.replies import encodable
+from simulator.core.types import Answer, GradingContext, Language, Passage, Turn
 from simulator.judging import Filling
 from simulator.rubrics import (
     LONGEST_EARLIER,
@@ -23,7 +24,6 @@ from simulator.rubrics import (
     read_guidelines,
     within,
 )
-from simulator.types import Answer, Exhibit, Language, Passage, Turn
 from tests.golden_files import compare
 from tests.playing import (
     RUBRICS,
@@ -101,8 +101,8 @@ async def test_prompts_as_sent(language: Language) -> None:
     exhibit = exhibit.model_copy(
         update={"case": exhibit.case.model_copy(update={"references": ((), (SAYS[language]["reference"],))})}
     )
-    rubrics = [name for name in find.judge_names() if isinstance(load_judge(name), Rubric)]
-    forms = find.form_names()
+    rubrics = [name for name in shelves.judge_names() if isinstance(load_judge(name), Rubric)]
+    forms = shelves.form_names()
     async with OpenAIServer() as server, at(server) as model:
         for name in rubrics:
             await grader(model("judge"), [name], alone=True)(exhibit, ())
@@ -178,7 +178,7 @@ def test_the_rubric_hash_stands_for_prompt_form_and_model(tmp_path: Path) -> Non
 
     def with_guidelines(text: str) -> Frame:
         (tmp_path / "mine.txt").write_text(text, encoding="utf-8")
-        return Frame(find.JUDGES / "_frame.toml", tmp_path / "mine.txt")
+        return Frame(shelves.JUDGES / "_frame.toml", tmp_path / "mine.txt")
 
     hashes = [
         FRAME.fingerprint(ALL, "m", alone=False),
@@ -197,11 +197,11 @@ def test_guidelines_are_a_teams_own(tmp_path: Path) -> None:
     """Plain text serves both languages, TOML each its own; dollars in it are plain; a BOM is no text."""
     plain = tmp_path / "rules.md"
     plain.write_text("\ufeff料金は$5から。$guidelines\n", encoding="utf-8")
-    messages = Frame(find.JUDGES / "_frame.toml", plain).prompt(an_exhibit(), ALL, alone=False)
+    messages = Frame(shelves.JUDGES / "_frame.toml", plain).prompt(an_exhibit(), ALL, alone=False)
 
     assert read_guidelines(plain) == dict.fromkeys(("ja", "en"), "料金は$5から。$guidelines")
     assert "料金は$5から。$guidelines" in messages[0]["content"]
-    assert read_guidelines(find.JUDGES / "_guidelines.toml")["en"].startswith("1. ")
+    assert read_guidelines(shelves.JUDGES / "_guidelines.toml")["en"].startswith("1. ")
 
 
 def test_unreadable_guidelines_are_one_line(tmp_path: Path) -> None:
@@ -285,7 +285,7 @@ def test_a_broken_judge_file_is_one_line(tmp_path: Path, old: str, new: str, pro
     assert "\n" not in str(met.value)
 
 
-def material_of(exhibit: Exhibit) -> str:
+def material_of(exhibit: GradingContext) -> str:
     """What a judge is shown of a turn, without the codes of its tags."""
     text = FRAME.prompt(exhibit, [rubric("turn")], alone=True)[1]["content"]
     heading = "\n# 採点" if exhibit.case.language == "ja" else "\n# Task"

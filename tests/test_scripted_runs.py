@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from simulator.commands.app import main
+from simulator.core.types import Results
 from simulator.store import find_run, read_run, run_ids
-from simulator.types import Results
 
 LOG = {
     "id": "log-1",

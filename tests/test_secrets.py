@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 
 from simulator.commands.app import main
-from simulator.hidden import addressed, concealed, is_telling, known_secrets, used_secrets, without_secrets
+from simulator.core.secrets import (
+    addressed,
+    concealed,
+    is_telling,
+    known_secrets,
+    used_secrets,
+    without_secrets,
+)
 from simulator.store import find_run, read_run
 from tests.servers.faults import Reply
 from tests.servers.openai import OpenAIServer, play, serve

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from simulator.errors import InputError
-from simulator.settings import FILE, NOT_OF_THE_RUN, Settings, flag, from_run, load
-from simulator.types import RedRules
+from simulator.core.errors import InputError
+from simulator.core.settings import FILE, NOT_OF_THE_RUN, Settings, flag, from_run, load
+from simulator.core.types import RedRules
 
 FLAG, ENVIRONMENT, TOML = {"turns": 2}, {"REHEARSAL_TURNS": "5"}, "turns = 7"
 

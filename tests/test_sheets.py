@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from simulator.errors import InputError
+from simulator.core.errors import InputError
+from simulator.core.settings import Settings
 from simulator.plan import read_plan
-from simulator.reports.sheets import worksheet_values
-from simulator.settings import Settings
+from simulator.reports.sheets.reading import worksheet_values
 from tests.servers.loopback import on_thread
 from tests.servers.sheets import SheetsServer
 

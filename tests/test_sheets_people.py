@@ -7,8 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from simulator.errors import InputError
-from simulator.reports.sheets import pull, push, target
+from simulator.core.errors import InputError
+from simulator.reports.sheets import pull, push
+from simulator.reports.sheets.address import target
 from tests.properties import examples
 from tests.pushing import (
     KEY,

@@ -4,14 +4,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from simulator.errors import InputError
+from simulator.core.errors import InputError
+from simulator.core.settings import Settings
 from simulator.plan import read_plan
 from simulator.reports.layouts import layouts
 from simulator.reports.pulled import PulledRow
-from simulator.reports.sheets import pull, target, worksheet_values
+from simulator.reports.sheets import pull
+from simulator.reports.sheets.address import target
+from simulator.reports.sheets.reading import worksheet_values
 from simulator.reports.worksheet import Worksheet
 from simulator.reports.worksheets import worksheets
-from simulator.settings import Settings
 from tests.pushing import KEY, TITLE, at, column, letter, patient, pushed, review, row_of, sheets_server
 from tests.servers.sheets import SheetsServer
 from tests.test_worksheets import told

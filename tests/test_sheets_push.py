@@ -8,10 +8,11 @@ from collections.abc import Iterator
 import pytest
 import requests
 
-from simulator.reports.sheets import Target, push, target
+from simulator.core.types import Language
+from simulator.reports.sheets import push
+from simulator.reports.sheets.address import Target, target
 from simulator.reports.worksheet import Chart
 from simulator.reports.worksheets import worksheets
-from simulator.types import Language
 from tests.golden_files import compare
 from tests.pushing import (
     KEY,

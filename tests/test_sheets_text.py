@@ -6,7 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from simulator.reports.sheets import pull, target
+from simulator.reports.sheets import pull
+from simulator.reports.sheets.address import target
 from simulator.reports.sheets.cells import LONGEST, printable, units
 from simulator.reports.worksheet import Row, SheetCell, Worksheet
 from tests.properties import examples

@@ -8,19 +8,14 @@ from typing import Any
 
 import pytest
 
-from simulator.errors import InputError
-from simulator.reports.sheets import (
-    Account,
-    Door,
-    SinkUnavailable,
-    Target,
-    account,
-    new_sheet,
-    pull,
-    push,
-    target,
-    worksheet_values,
-)
+from simulator.core.errors import InputError
+from simulator.reports.sheets import pull, push
+from simulator.reports.sheets.address import Target, target
+from simulator.reports.sheets.credentials import Account, account
+from simulator.reports.sheets.door import Door
+from simulator.reports.sheets.push import new_sheet
+from simulator.reports.sheets.reading import worksheet_values
+from simulator.reports.sheets.trouble import SinkUnavailable
 from tests.pushing import KEY, TITLE, Time, patient, pushed, review, sheets_server
 from tests.servers.sheets import MARI, ROBOT, SheetsServer
 from tests.servers.sheets_auth import CLIENT_ID, CLIENT_SECRET

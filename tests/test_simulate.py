@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from simulator.commands.app import main
+from simulator.core.types import Results
 from simulator.store import find_run, read_run
-from simulator.types import Results
 from tests.servers.faults import Faults, Reply
 from tests.servers.openai import OpenAIServer, play, serve
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from simulator import experiment
-from simulator.types import Conversation, Exhibit, Score
+from simulator.core.types import Conversation, GradingContext, Score
 from tests.playing import Quiet
 from tests.servers.openai import OpenAIServer
 from tests.test_experiment import questions, run
@@ -25,7 +25,7 @@ class Lagging(Quiet):
         self.open += 1
         self.most = max(self.most, self.open)
 
-    def graded(self, exhibit: Exhibit, scores: Sequence[Score]) -> None:
+    def graded(self, exhibit: GradingContext, scores: Sequence[Score]) -> None:
         """One less."""
         super().graded(exhibit, scores)
         self.open -= 1

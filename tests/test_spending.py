@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.errors import InputError
-from simulator.money import Price
-from simulator.settings import Settings
-from simulator.spending import BudgetSpent, Ledger, Prices, check_prices
-from simulator.types import Role, Spending, Usage
+from simulator.allowance import BudgetSpent
+from simulator.core.errors import InputError
+from simulator.core.settings import Price, Settings
+from simulator.core.types import Role, Spending, Usage
+from simulator.spending import Ledger, Prices, check_prices
 from tests.rehearsed import rehearsed
 
 PRICED, UNPRICED = "gpt-4.1", "nobody-knows-this-model"

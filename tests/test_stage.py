@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from simulator import find, stage
+from simulator import stage
 from simulator.commands.progress import Tally, progress_on_stderr
-from simulator.errors import InputError, UnknownName
+from simulator.core import shelves
+from simulator.core.errors import InputError, UnknownName
+from simulator.core.types import Query, Score, Usage
 from simulator.judging import FunctionJudging, ModelJudging, StandInJudging
 from simulator.offline import PhraseUser
 from simulator.stage import Stage, versions
-from simulator.types import Query, Score, Usage
 from simulator.users import PersonaUser
 from tests.playing import RUBRICS, a_case, a_stage, a_talk, an_exhibit, at, grader
 from tests.servers.openai import OpenAIServer
@@ -116,7 +117,7 @@ def test_whatever_is_wrong_shows_here(settings: dict[str, Any], error: type[Exce
 
 def test_a_judge_of_ones_own_is_filed_under_its_short_name(tmp_path: Path) -> None:
     """`mine.py:strict` and `./house.toml` become `strict` and `house`."""
-    text = (find.JUDGES / "fluency.toml").read_text(encoding="utf-8")
+    text = (shelves.JUDGES / "fluency.toml").read_text(encoding="utf-8")
     (tmp_path / "house.toml").write_text(text, encoding="utf-8")
     (tmp_path / "mine.py").write_text("def strict(exhibit): ...\n", encoding="utf-8")
     made = a_stage(judges=("mine.py:strict", "./house.toml"))

@@ -13,9 +13,19 @@ from pathlib import Path
 
 import pytest
 
-from simulator.errors import RunFileError
+from simulator.core.errors import RunFileError
+from simulator.core.types import (
+    Answer,
+    Ended,
+    Failure,
+    HumanVerdict,
+    Passage,
+    Score,
+    Spending,
+    Usage,
+    Utterance,
+)
 from simulator.store import NAME, RunFile, find_run, new_run_id, read_run, run_ids
-from simulator.types import Answer, Ended, Failure, HumanVerdict, Passage, Score, Spending, Usage, Utterance
 from tests.playing import a_case, a_rich_case, a_run, a_talk
 
 ID = "20261121-090400-angry-0001"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from simulator.errors import RunFileError
+from simulator.core.errors import RunFileError
+from simulator.core.types import Answer, Ended, Role, Score, Usage, Utterance
 from simulator.store import RunFile, read_run
-from simulator.types import Answer, Ended, Role, Score, Usage, Utterance
 from tests.playing import a_case, a_run, a_talk
 
 PLAN = (a_talk(a_case()), a_talk(a_case(id="fees-2")))

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.story import FOLDER, PAGES, Played, Scene, mend, page, play, shown, story
 from simulator.cases import read_cases
-from simulator.types import Language
+from simulator.core.types import Language
 
 BOTH: tuple[Language, Language] = ("ja", "en")
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from simulator.errors import CaseFileError, InputError
+from simulator.core.errors import CaseFileError, InputError
 from simulator.files.text import language_of, lines, plain_suffix, read_text
 from tests.properties import examples
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from simulator.threads import Worker, is_async, on_a_thread
+from simulator.core.concurrency import Worker, is_async, on_a_thread
 
 WHO: contextvars.ContextVar[str] = contextvars.ContextVar("WHO", default="nobody")
 BESIDE = [on_a_thread, Worker("test")]

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from simulator.commands.app import main
+from simulator.core.types import HumanVerdict
 from simulator.store import RunFile, find_run
-from simulator.types import HumanVerdict
 from tests.servers.openai import serve
 
 Suggest = Callable[..., tuple[int, str, str]]

@@ -10,13 +10,12 @@ import pytest
 
 from rag_adapters._limits import LimitedBot, Limits
 from simulator.conversation import ask
+from simulator.core.types import Case, Query, Traits, traits_of
 from simulator.masking import MaskedRag
 from simulator.prompting.asking import Prompted
 from simulator.prompting.chained import Asked, Chained
 from simulator.prompting.prompt import Prompt
 from simulator.prompting.reading import read_prompt
-from simulator.traits import Traits, traits_of
-from simulator.types import Case, Query
 
 QUERY = Query(text="いくらですか", case="r1")
 PROMPT = """

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from simulator.encodable import encodable
-from simulator.types import Answer, Case, Ended, Exhibit, Score, Turn, Utterance
+from simulator.core.replies import encodable
+from simulator.core.types import Answer, Case, Ended, GradingContext, Score, Turn, Utterance
 from tests.playing import a_case, an_exhibit
 
 ANYTHING = st.text(st.characters(exclude_categories=[]))
@@ -56,7 +56,7 @@ def test_references_belong_to_turns(
 def test_an_exhibit_has_the_references_of_its_turn() -> None:
     """The second turn of a case with one reference has none."""
     first = Turn(index=1, user="?", answer=Answer(text="!"))
-    second: Exhibit = an_exhibit(a_case(), first)
+    second: GradingContext = an_exhibit(a_case(), first)
 
     assert an_exhibit().references
     assert second.references == ()

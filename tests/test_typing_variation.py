@@ -13,10 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from simulator import find
+from simulator.core import shelves
+from simulator.core.types import Case, Facts, Language, Turn, Utterance
 from simulator.guard import Guard
 from simulator.mistypings import EnglishTypist, JapaneseTypist, slips, typist
-from simulator.types import Case, Facts, Language, Turn, Utterance
 from simulator.typing_variation import MOST_CHANGES, SHARE, Varied, VaryingUser, names, vary
 from simulator.verbatim import codes, exact_spans, half_width
 from tests.playing import a_case, a_turn
@@ -35,10 +35,10 @@ MANY = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max
 @cache
 def lines(language: Language) -> tuple[str, ...]:
     """What customers of the bundled questions and personas say."""
-    with (find.DEMO / "cases" / f"{language}.csv").open(encoding="utf-8") as file:
+    with (shelves.DEMO / "cases" / f"{language}.csv").open(encoding="utf-8") as file:
         said = [row["question"] for row in csv.DictReader(file)]
     for name in ("angry", "calm", "beginner"):
-        phrases = find.persona(name).speaks(language).phrases.values()
+        phrases = shelves.persona(name).speaks(language).phrases.values()
         said += [phrase.replace("$question", said[0]) for several in phrases for phrase in several]
     return tuple(said)
 

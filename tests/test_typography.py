@@ -13,17 +13,19 @@ from hypothesis import strategies as st
 
 from judges.keigo import findings
 from judges.language_match import languages_of
+from simulator.core.types import Answer, Case, GradingContext, Language, Turn
 from simulator.counting import dialogue_acts, feelings
+from simulator.counting.dialogue_acts import claims, is_handover, is_refusal
 from simulator.counting.disturbances import disturbances
 from simulator.counting.polarity import denied
+from simulator.counting.quantities import quantities
+from simulator.counting.segments import sentences
 from simulator.customers.lines import lines_of
 from simulator.guard import Guard
-from simulator.lexical import claims, is_handover, is_refusal, quantities, sentences
-from simulator.metrics import plain_form
-from simulator.multiple_choice import stated
+from simulator.metrics.forms import plain_form
+from simulator.multiple_choice.reading import stated
 from simulator.redaction.redactor import Redactor
 from simulator.specifics import specifics_of
-from simulator.types import Answer, Case, Exhibit, Language, Turn
 from simulator.typography import cut, straight, straight_pattern
 from simulator.verbatim import codes
 from tests.properties import examples
@@ -64,7 +66,7 @@ def masked(text: str, language: Language) -> dict[str, int]:
 def impolite(text: str, language: Language) -> set[str]:
     turn = Turn(index=1, user="？", answer=Answer(text=text))
     case = Case(id="c", question="？", language=language)
-    exhibit = Exhibit(conversation="c", case=case, persona="calm", turn=turn)
+    exhibit = GradingContext(conversation="c", case=case, persona="calm", turn=turn)
     return {finding.kind for finding in findings(exhibit)}
 
 

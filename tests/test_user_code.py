@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from simulator.user_code import files_beside, module_of_file, package_at
+from simulator.core.shelves import files_beside, module_of_file, package_at
 
 pytestmark = pytest.mark.usefixtures("apart")
 

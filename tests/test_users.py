@@ -6,16 +6,12 @@ from typing import Any
 
 import pytest
 
-from simulator import find
-from simulator.errors import AccessDenied, MalformedReply, ModelFailure, PromptError
-from simulator.replies import NextLine
-from simulator.types import Answer, Case, Facts, Failure, Language, Turn, Utterance
-from simulator.users import (
-    LONGEST_ANSWER,
-    UserPrompts,
-    read_line,
-    stable_int,
-)
+from simulator.core import shelves
+from simulator.core.errors import AccessDenied, MalformedReply, ModelFailure, PromptError
+from simulator.core.replies import NextLine
+from simulator.core.templates import stable_int
+from simulator.core.types import Answer, Case, Facts, Failure, Language, Turn, Utterance
+from simulator.users import LONGEST_ANSWER, UserPrompts, read_line
 from tests.playing import SAYS, a_case, a_rich_case, a_turn, at, player, prompts
 from tests.servers.openai import OpenAIServer, Reply, script
 
@@ -62,7 +58,7 @@ async def test_the_rules_tell_who_and_what() -> None:
     """Persona, question, goal, what this customer knows and not, and how many lines are left."""
     _, [request] = await said([line("なるほど。")], a_rich_case(), turns=(a_turn(),))
     rules = request["messages"][0]["content"]
-    angry = find.persona("angry").ja
+    angry = shelves.persona("angry").ja
 
     for part in (angry.name, angry.voice.strip(), *angry.knows, *angry.unknown, *SAYS["ja"].values()):
         if part not in (
@@ -236,8 +232,8 @@ async def test_the_same_talk_gets_the_same_seeds() -> None:
 
 def test_prompts_change_their_fingerprint(tmp_path: Any) -> None:
     """A changed word in the shared prompt or in the persona changes the hash; the same words do not."""
-    told, angry = prompts(), find.persona("angry")
-    text = (find.PERSONAS / "_user.toml").read_text(encoding="utf-8")
+    told, angry = prompts(), shelves.persona("angry")
+    text = (shelves.PERSONAS / "_user.toml").read_text(encoding="utf-8")
     other = tmp_path / "_user.toml"
     other.write_text(text.replace("こちらは相談窓口です", "こちらはサポートです"), encoding="utf-8")
     louder = angry.model_copy(update={"ja": angry.ja.model_copy(update={"voice": "叫ぶ"})})
@@ -258,7 +254,7 @@ def test_prompts_change_their_fingerprint(tmp_path: Any) -> None:
 )
 def test_a_broken_prompt_file_is_named(tmp_path: Any, old: str, new: str, problem: str) -> None:
     """What is missing or misspelt in it is said before anything starts."""
-    text = (find.PERSONAS / "_user.toml").read_text(encoding="utf-8")
+    text = (shelves.PERSONAS / "_user.toml").read_text(encoding="utf-8")
     assert old in text
     path = tmp_path / "_user.toml"
     path.write_text(text.replace(old, new), encoding="utf-8")

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simulator.errors import ModelFailure
-from simulator.types import Score
-from simulator.verdicts import score_of
+from simulator.core.errors import ModelFailure
+from simulator.core.replies import score_of
+from simulator.core.types import Score
 
 SHARE, FIFTHS = (0.0, 1.0), (1.0, 5.0)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from simulator.types import Score
+from simulator.core.types import Score
 from simulator.votes import settled
 
 

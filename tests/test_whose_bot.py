@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from simulator import find
 from simulator.commands.app import main
-from simulator.settings import Settings
+from simulator.core import shelves
+from simulator.core.settings import Settings
 from simulator.store import find_run, read_run, run_ids
 from simulator.whose_bot import with_bot
 
@@ -70,8 +70,8 @@ def test_a_log_is_graded_as_it_was_recorded(
 
 def test_bundled_questions_go_to_the_bundled_bot() -> None:
     """Without a file, and for every file of the demo folder, however it is named."""
-    for cases in (None, "demo/cases/ja.csv", str(find.DEMO / "datasets" / "contest.csv")):
-        path = str(find.ROOT / cases) if cases else None
+    for cases in (None, "demo/cases/ja.csv", str(shelves.DEMO / "datasets" / "contest.csv")):
+        path = str(shelves.ROOT / cases) if cases else None
         assert with_bot(Settings(cases=path)).adapter == "demo"
 
 

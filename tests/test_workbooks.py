@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from simulator.cases import read_cases
-from simulator.errors import CaseFileError
+from simulator.core.errors import CaseFileError
 from tests.case_files import as_workbook, refusal
 from tests.properties import examples
 

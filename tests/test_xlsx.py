@@ -15,14 +15,14 @@ from openpyxl.xml.functions import fromstring, localname
 
 from simulator.analysis.gate import decide
 from simulator.analysis.summary import everyone_who_graded, summarise
-from simulator.errors import CaseFileError, RunFileError
+from simulator.core.errors import CaseFileError, RunFileError
+from simulator.core.types import Language, RedRules
 from simulator.reports import xlsx
 from simulator.reports.told import Told
 from simulator.reports.worksheet import Choice, Column, Row, SheetCell, Worksheet
 from simulator.reports.worksheets import worksheets
 from simulator.reports.xlsx_read import read_edited
 from simulator.reports.xlsx_text import cell_text, lines_high, units
-from simulator.types import Language, RedRules
 from tests.golden_files import compare
 from tests.rehearsed import hostile
 from tests.test_worksheets import told

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from simulator.errors import RunFileError
+from simulator.core.errors import RunFileError
 from simulator.reports import xlsx
 from simulator.reports.pulled import PulledRow
 from simulator.reports.worksheet import Row, SheetCell, Worksheet

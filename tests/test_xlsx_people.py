@@ -9,10 +9,10 @@ from typing import Any
 import openpyxl
 import pytest
 
+from simulator.core.types import Language
 from simulator.reports import xlsx
 from simulator.reports.pulled import PulledRow
 from simulator.reports.worksheets import worksheets
-from simulator.types import Language
 from tests.excel import Person
 from tests.test_worksheets import told
 

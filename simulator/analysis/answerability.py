@@ -9,11 +9,10 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from simulator.analysis.reviewed import wilson
-from simulator.analysis.summary import turn_failure
-from simulator.counting.dialogue_acts import parts
-from simulator.lexical import claims, is_handover, is_refusal
+from simulator.analysis.spoken import turn_failure
+from simulator.core.types import Conversation, Language, Results, Turn, Value
+from simulator.counting.dialogue_acts import claims, is_handover, is_refusal, parts
 from simulator.overview import begun, marks, once
-from simulator.types import Conversation, Language, Results, Turn, Value
 
 Outcome = Literal["answered", "refused", "asked_back", "not_answered"]
 Interval = tuple[float, float] | None

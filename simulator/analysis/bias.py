@@ -10,10 +10,10 @@ from typing import Any
 
 from simulator.analysis.intervals import interval_of_mean
 from simulator.analysis.red import red_marks
-from simulator.kinds import FIFTHS
+from simulator.core.replies import FIFTHS
+from simulator.core.templates import read_toml
+from simulator.core.types import GradingContext, Language, RedRules, Score, Value
 from simulator.probes.probe import KINDS, Expectation, Kind, Probe
-from simulator.prompts import read_toml
-from simulator.types import Exhibit, Language, RedRules, Score, Value
 
 FILE = Path(__file__).with_name("bias.toml")
 # The row of all judges together: no grade of its own, but the colour that the turn gets.
@@ -33,7 +33,7 @@ _MANNER = frozenset(
 _WHOLE = frozenset(("turn", "similarity", "llm_similarity", "rouge_l"))
 _ALONE: tuple[Kind, ...] = ("padding", "curt")
 
-Grade = Callable[[Exhibit], Awaitable[list[Score]]]
+Grade = Callable[[GradingContext], Awaitable[list[Score]]]
 
 
 class BiasRow(Value):
@@ -101,7 +101,7 @@ async def measure_bias(
     exhibits = _distinct(probes)
     turn = asyncio.Semaphore(at_once)
 
-    async def graded(exhibit: Exhibit) -> list[Score]:
+    async def graded(exhibit: GradingContext) -> list[Score]:
         async with turn:
             return await grade(exhibit)
 
@@ -262,7 +262,7 @@ def _shown(row: BiasRow, words: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _distinct(probes: Iterable[Probe]) -> dict[str, Exhibit]:
+def _distinct(probes: Iterable[Probe]) -> dict[str, GradingContext]:
     """The exhibits by the name of their conversation: the base of many pairs is graded once."""
     return {e.conversation: e for probe in probes for e in (probe.base, probe.changed)}
 

@@ -4,7 +4,7 @@ import random
 from typing import Literal
 
 from simulator.analysis.figures import Summary
-from simulator.types import Results, Value
+from simulator.core.types import Results, Value
 
 SIZE = 40
 # The share of the sample that is not red, where there are enough turns of both kinds.

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 
+from simulator.core.settings import from_run
+from simulator.core.types import Results, Spending, Usage
 from simulator.reading import Talks
-from simulator.settings import from_run
 from simulator.spending import Prices
-from simulator.types import Results, Spending, Usage
 
 # Its model is one of the run's own roles: what its answers took stands with those.
 _OWN = "demo"

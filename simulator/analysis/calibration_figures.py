@@ -3,7 +3,7 @@
 from typing import Any
 
 from simulator.analysis.thresholds import Threshold
-from simulator.types import Value
+from simulator.core.types import Value
 
 
 class Bounds(Value):

@@ -11,8 +11,8 @@ from typing import Literal
 from simulator.analysis.bounds import Clusters, doubt, lower, upper
 from simulator.analysis.corrected import Corrected
 from simulator.analysis.measured import Measured
-from simulator.conditions import MAJOR, Condition
-from simulator.types import Value
+from simulator.core.settings import MAJOR, Condition
+from simulator.core.types import Value
 
 Decision = Literal["passed", "missed", "undecided"]
 # Why a condition could not be decided: too close, or too little to go by.

@@ -9,9 +9,9 @@ from collections.abc import Collection, Iterable, Mapping
 from math import fsum, sqrt
 from typing import Any, NamedTuple
 
-from simulator.multiple_choice import LETTERS, right_letter
+from simulator.core.types import Case, Results, Score, Value
+from simulator.multiple_choice.letters import LETTERS, right_letter
 from simulator.reading import judges_of, with_scores
-from simulator.types import Case, Results, Score, Value
 
 JUDGE = "choice"
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.analysis.intervals import clustered_stderr
-from simulator.types import Value
+from simulator.core.types import Value
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]

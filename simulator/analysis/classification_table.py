@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from simulator.analysis.classification import Classification
 from simulator.analysis.classification_run import JUDGE, classifications
-from simulator.types import Results, Value
+from simulator.core.types import Results, Value
 
 
 class Ranked(Value):

@@ -13,7 +13,7 @@ import numpy as np
 
 from simulator.analysis.agreement import Floats
 from simulator.analysis.resampling import RESAMPLES, interval
-from simulator.types import HumanVerdict, Value
+from simulator.core.types import HumanVerdict, Value
 
 # Grades, those of a second reviewer of the same turn among them.
 ENOUGH = 50

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from statistics import fmean
 
 from simulator.analysis.figures import Mean
-from simulator.types import Results, Score, Value
+from simulator.core.types import Results, Score, Value
 
 # Turns after this one are left out: few conversations come so far.
 LAST = 12

@@ -7,7 +7,7 @@ from pydantic import Field
 from simulator.analysis.corrected import Corrected, Shortage
 from simulator.analysis.panel import PanelAgreement, VoteAgreement
 from simulator.analysis.red import Mark
-from simulator.types import Language, RedRules, Spending, Status, Value
+from simulator.core.types import Language, RedRules, Spending, Status, Value
 
 
 class Mean(Value):

@@ -7,8 +7,8 @@ from simulator.analysis.checked import MIN_CASES, Checked, Decision
 from simulator.analysis.corrected import Corrected
 from simulator.analysis.figures import JudgeSummary, Summary
 from simulator.analysis.measured import major_cases
-from simulator.conditions import MAJOR, MAX_MAJOR
-from simulator.types import Value
+from simulator.core.settings import MAJOR, MAX_MAJOR
+from simulator.core.types import Value
 
 # Scores are means of fifths: what differs by less is the same number in floating point.
 _SAME = 1e-9

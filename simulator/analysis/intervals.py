@@ -5,8 +5,8 @@ from math import atan, cos, pi, sin, sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
-from simulator.kinds import share_of
-from simulator.types import Score
+from simulator.core.replies import share_of
+from simulator.core.types import Score
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,10 +10,10 @@ from simulator.analysis.bounds import Clusters, clusters
 from simulator.analysis.figures import Summary
 from simulator.analysis.intervals import ends_of
 from simulator.analysis.red import worst
-from simulator.analysis.summary import turn_failure
-from simulator.conditions import Condition
+from simulator.analysis.spoken import turn_failure
+from simulator.core.settings import Condition
+from simulator.core.types import Conversation, Results, Turn
 from simulator.overview import counted
-from simulator.types import Conversation, Results, Turn
 
 # The share of answers that may be slower than `p95_seconds`.
 QUICK = 0.95

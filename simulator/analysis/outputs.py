@@ -9,8 +9,8 @@ from typing import Any
 
 from simulator.analysis.intervals import clustered_stderr
 from simulator.analysis.reviewed import wilson
+from simulator.core.types import PASSED, Results, Score, Value
 from simulator.reading import judges_of, with_scores
-from simulator.types import PASSED, Results, Score, Value
 
 # Before the name of an output, so that one called `passed` is not taken for the whole row.
 OUTPUT = "output:"

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from statistics import fmean
 
-from simulator.types import Score, Value
+from simulator.core.types import Score, Value
 
 
 class PanelAgreement(Value):

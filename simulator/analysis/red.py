@@ -3,8 +3,7 @@
 from collections.abc import Collection, Iterable
 from typing import Literal
 
-from simulator.compact import compact
-from simulator.types import MAIN, PASSED, RedRules, Score, Severity, Value
+from simulator.core.types import MAIN, PASSED, RedRules, Score, Severity, Value, compact
 
 Kind = Literal["no_answer", "overall", "groundedness", "correctness", "claims", "facts"]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from simulator.analysis.agreement import Floats, quadratic_kappa
 from simulator.analysis.figures import Summary
-from simulator.types import Conversation, HumanVerdict, Results, Turn, Value
+from simulator.core.types import Conversation, HumanVerdict, Results, Turn, Value
 
 # Where the rule for Overall is switched off, this is still where people's grades turn red.
 RED_LINE = 0.7

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 from simulator.analysis.figures import Summary
-from simulator.types import Conversation, HumanVerdict, Results, Turn, Value
+from simulator.core.types import Conversation, HumanVerdict, Results, Turn, Value
 
 # Causes for which somebody has to change what the bot knows or finds.
 OF_THE_KNOWLEDGE = frozenset({"knowledge", "retrieval", "ignored", "invented"})

@@ -13,7 +13,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from simulator.types import Conversation
+from simulator.core.types import Conversation
 
 LOOKS = 8
 # Between Pocock's spending, which stops soonest and passes fewest in the end, and O'Brien and Fleming's.

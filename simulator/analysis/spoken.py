@@ -6,9 +6,8 @@ from typing import Any
 
 from simulator.analysis.figures import Customers
 from simulator.analysis.red import Mark, is_unanswered, red_marks
-from simulator.compact import compact
+from simulator.core.types import Conversation, Ended, RedRules, Results, Score, Turn, compact
 from simulator.reading import Talks, with_scores
-from simulator.types import Conversation, Ended, RedRules, Results, Score, Turn
 
 Scores = Mapping[str, Score]
 

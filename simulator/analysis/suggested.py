@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from simulator.analysis.agreement import Floats
 from simulator.analysis.resampling import Draws, interval
 from simulator.analysis.thresholds import best_threshold
-from simulator.types import Value
+from simulator.core.types import Value
 
 Method = Literal["quantile", "balanced"]
 # Right answers, below which a threshold rests on too little.

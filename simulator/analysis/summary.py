@@ -28,10 +28,7 @@ from simulator.analysis.outputs import is_of_another_output
 from simulator.analysis.panel import side_by_side, votes
 from simulator.analysis.red import KINDS, RANK, deciding, is_undecided, primary_judge, worst
 from simulator.analysis.spoken import Held, Spoken, gathered, quoted, turn_failure, without_spoilt
-from simulator.compact import compact
-from simulator.overview import counted
-from simulator.reading import judges_of
-from simulator.types import (
+from simulator.core.types import (
     STOPPED_EARLY,
     Ended,
     Failure,
@@ -41,7 +38,10 @@ from simulator.types import (
     Results,
     Score,
     Spending,
+    compact,
 )
+from simulator.overview import counted
+from simulator.reading import judges_of
 
 __all__ = ["everyone_who_graded", "excerpt", "summarise", "turn_failure"]
 

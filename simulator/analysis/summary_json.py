@@ -4,7 +4,7 @@ from typing import Any
 
 from simulator.analysis.figures import JudgeSummary, SimulatorSummary, Summary
 from simulator.analysis.gate import Gate
-from simulator.types import Spending
+from simulator.core.types import Spending
 
 _COUNTS = ("n", "planned", "failed", "skipped", "excluded")
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.analysis.agreement import Floats
-from simulator.types import Value
+from simulator.core.types import Value
 
 
 class Threshold(Value):

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from simulator.lexical import tokens
+from simulator.core.types import Language
+from simulator.counting.segments import tokens
 from simulator.metrics.rouge import lcs_length
-from simulator.types import Language
 
 Unit = str | tuple[str, str]
 

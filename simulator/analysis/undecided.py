@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from simulator.analysis.red import is_undecided
+from simulator.core.types import Case, Conversation, Results, Score, Turn
 from simulator.overview import once
 from simulator.reading import ByTurn, Talks
-from simulator.types import Case, Conversation, Results, Score, Turn
 
 
 class Undecided(NamedTuple):

@@ -14,14 +14,14 @@ from simulator.blame.need import is_of
 from simulator.blame.of_run import NOTE, articles_of, as_note, found_before
 from simulator.blame.spelling import KANA_ONLY, Pair, pairs, words
 from simulator.conversation import ask
+from simulator.core.roles import endpoints
+from simulator.core.settings import Settings
+from simulator.core.types import Answer, Passage, Query, Rag, Results
 from simulator.counting.segments import normalise, sentences
-from simulator.endpoints import endpoints
 from simulator.outcome import figures_of
-from simulator.settings import Settings
 from simulator.spending import Ledger
 from simulator.stage import Stage
 from simulator.store import note, read_run
-from simulator.types import Answer, Passage, Query, Rag, Results
 
 # Questions per article: once in its own words, then one for each likely pair of words.
 MOST_PAIRS = 3

@@ -15,9 +15,8 @@ from simulator.blame.look import RIGHT, Look
 from simulator.blame.missing import missing
 from simulator.blame.outdated import outdated
 from simulator.blame.telling import say
-from simulator.compact import compact
+from simulator.core.types import Conversation, GradingContext, Passage, Results, Score, Turn, compact
 from simulator.customers.faults import spoilt_turns
-from simulator.types import Conversation, Exhibit, Passage, Results, Score, Turn
 
 Articles = tuple[Passage, ...]
 
@@ -71,9 +70,11 @@ def looks(
             yield Look(red, exhibit, scores.get(at, {}), corpus, found.get(at), faults.get(at))
 
 
-def _exhibit(talk: Conversation, turn: Turn) -> Exhibit:
+def _exhibit(talk: Conversation, turn: Turn) -> GradingContext:
     earlier = tuple(each for each in talk.turns if each.index < turn.index)
-    return Exhibit(conversation=talk.id, case=talk.case, persona=talk.persona, turn=turn, earlier=earlier)
+    return GradingContext(
+        conversation=talk.id, case=talk.case, persona=talk.persona, turn=turn, earlier=earlier
+    )
 
 
 def _blame(look: Look) -> Blame:

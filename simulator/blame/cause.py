@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from simulator.types import Value
+from simulator.core.types import Value
 
 Cause = Literal[
     "no_answer", "customer", "should_refuse", "should_answer", "misunderstood", "knowledge", "outdated",

@@ -6,12 +6,12 @@ from functools import cached_property
 from math import log
 from typing import Literal
 
+from simulator.core.types import Language, Passage
+from simulator.counting.dialogue_acts import claims
 from simulator.counting.evidence import finding, known_of
 from simulator.counting.quantities import quantities, unmatched
 from simulator.counting.segments import sentences
 from simulator.counting.units import content_units, mass, share, topic_units
-from simulator.lexical import claims
-from simulator.types import Language, Passage
 
 # Saturation and length of BM25 (Robertson and Zaragoza, 2009), at their usual values.
 SATURATION, LENGTH = 1.2, 0.75

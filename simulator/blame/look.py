@@ -9,12 +9,12 @@ from simulator.analysis.figures import RedTurn
 from simulator.blame.cause import Found
 from simulator.blame.corpus import Corpus, article_of, title_of
 from simulator.blame.need import Need, is_retrieved, need_of, references_of
+from simulator.core.types import Answer, GradingContext, Score, Turn
 from simulator.counting.evidence import Agreement, Finding, best_agreement, coverage
 from simulator.counting.quantities import Quantity
 from simulator.counting.reading import Reading
 from simulator.counting.units import content_units, mass, share, topic_units
 from simulator.customers.faults import CustomerFault
-from simulator.types import Answer, Exhibit, Score, Turn
 
 # From this agreement on, with nothing left out, an answer says what the reference says.
 RIGHT = 0.6
@@ -48,7 +48,7 @@ class Look:
     def __init__(  # noqa: PLR0917 - what there is to know of a turn
         self,
         red: RedTurn,
-        exhibit: Exhibit,
+        exhibit: GradingContext,
         scores: Mapping[str, Score],
         corpus: Corpus | None,
         found: Found | None,
@@ -231,7 +231,7 @@ class Look:
         return Unsupported("unsupported", claim.text)
 
 
-def _with_history(exhibit: Exhibit) -> list[Turn]:
+def _with_history(exhibit: GradingContext) -> list[Turn]:
     """The earlier turns, those of the case's own history first."""
     lines = exhibit.case.history
     pairs = [

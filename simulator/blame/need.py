@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from simulator.blame.corpus import ELSEWHERE, HELD, Corpus, article_of, held, holds
+from simulator.core.types import GradingContext, Passage
+from simulator.counting.dialogue_acts import is_refusal
 from simulator.counting.reading import known_answers
 from simulator.counting.units import content_units, share
-from simulator.lexical import is_refusal
-from simulator.types import Exhibit, Passage
 
 # A retrieved passage of which this share is in an article is a piece of it, whatever it is called.
 PIECE = 0.9
@@ -34,14 +34,14 @@ class Need(NamedTuple):
     cut: bool = False
 
 
-def references_of(exhibit: Exhibit) -> tuple[str, ...]:
+def references_of(exhibit: GradingContext) -> tuple[str, ...]:
     """What a right answer says: the references of the turn, or else of the case; refusals say nothing."""
     language = exhibit.case.language
     texts = exhibit.references or known_answers(exhibit.case)
     return tuple(text for text in texts if not is_refusal(text, language))
 
 
-def need_of(exhibit: Exhibit, corpus: Corpus | None) -> Need:
+def need_of(exhibit: GradingContext, corpus: Corpus | None) -> Need:
     """What this turn needed, and where it was."""
     answer, language = exhibit.turn.answer, exhibit.case.language
     references = references_of(exhibit)
@@ -63,7 +63,7 @@ def need_of(exhibit: Exhibit, corpus: Corpus | None) -> Need:
 
 
 def _elsewhere(
-    exhibit: Exhibit, references: Sequence[str], articles: tuple[str, ...], corpus: Corpus
+    exhibit: GradingContext, references: Sequence[str], articles: tuple[str, ...], corpus: Corpus
 ) -> Need:
     """Where the answer is when the needed articles are not there, or do not say it in these words."""
     own = bool(exhibit.references) and exhibit.turn.index > 1
@@ -81,7 +81,7 @@ def is_retrieved(
     articles: Sequence[str],
     references: Sequence[str],
     passages: Sequence[Passage],
-    exhibit: Exhibit,
+    exhibit: GradingContext,
     corpus: Corpus | None,
 ) -> bool:
     """Whether the passages hold what is needed: by their ids, or by what the reference says."""
@@ -104,7 +104,7 @@ def is_cut_off(
     articles: Sequence[str],
     references: Sequence[str],
     passages: Sequence[Passage],
-    exhibit: Exhibit,
+    exhibit: GradingContext,
     corpus: Corpus,
 ) -> bool:
     """Whether pieces of the needed articles were retrieved that lack what the whole articles say."""
@@ -135,7 +135,7 @@ def is_of(passage: Passage, article: str, corpus: Corpus | None) -> bool:
 
 
 def _needed(
-    exhibit: Exhibit, references: Sequence[str], corpus: Corpus | None
+    exhibit: GradingContext, references: Sequence[str], corpus: Corpus | None
 ) -> tuple[tuple[str, ...], bool]:
     """The needed articles, and whether they are known exactly: by gold ids on the turn they belong to."""
     own = bool(exhibit.references) and exhibit.turn.index > 1
@@ -149,7 +149,7 @@ def _needed(
     return held or (() if own else _unique(gold)), False
 
 
-def _is_faint(exhibit: Exhibit) -> bool:
+def _is_faint(exhibit: GradingContext) -> bool:
     """Whether the references are too short to tell by their words whether an article holds them."""
     return all(len(text) < 12 for text in references_of(exhibit))
 

@@ -7,11 +7,11 @@ from pydantic import ValidationError
 
 from simulator.blame.attribute import Articles
 from simulator.blame.cause import Found
-from simulator.errors import InputError
-from simulator.find import DEMO
+from simulator.core.errors import InputError
+from simulator.core.settings import Settings
+from simulator.core.shelves import DEMO
+from simulator.core.types import Results
 from simulator.knowledge import read_knowledge
-from simulator.settings import Settings
-from simulator.types import Results
 
 NOTE = "asked_again"
 

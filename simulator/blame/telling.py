@@ -5,9 +5,11 @@ from pathlib import Path
 from simulator.blame.corpus import article_of
 from simulator.blame.look import Look
 from simulator.blame.need import references_of
+from simulator.core.templates import Texts
+from simulator.counting.dialogue_acts import claims
+from simulator.counting.quantities import quantities
+from simulator.counting.units import mass, topic_units
 from simulator.counting.wording import quoted
-from simulator.lexical import claims, mass, quantities, topic_units
-from simulator.prompts import Texts
 
 TEXTS = Texts(Path(__file__).with_name("words.toml"))
 NAMED = 2

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from simulator.analysis.bias import BiasRow
 from simulator.calibration import stored
-from simulator.types import Value
+from simulator.core.types import Value
 
 BUNDLED = "bundled"
 

@@ -9,7 +9,7 @@ from simulator.analysis.calibration_figures import Figures
 from simulator.calibration.dimension import Dimension
 from simulator.calibration.grading import Grade, Graded, grades_of
 from simulator.calibration.labels import LabelFile, Labelled, exhibit_of
-from simulator.errors import InputError, UnknownName
+from simulator.core.errors import InputError, UnknownName
 
 # Where the rows of several domains stand together, the first of these that tells them apart.
 _DOMAINS = ("domain", "subset", "dataset", "topic", "category")

@@ -16,9 +16,9 @@ from simulator.calibration.comparison import Compared
 from simulator.calibration.dimension import Dimension
 from simulator.calibration.grading import Grader
 from simulator.calibration.stored import Calibration, short
-from simulator.prompts import Texts
-from simulator.reports.words import plain
-from simulator.reports.wrapping import wrap
+from simulator.core.document import wrap
+from simulator.core.templates import Texts
+from simulator.core.translations import plain
 
 WORDS = Texts(Path(__file__).with_name("words.toml"))
 # The longest bar of a histogram, in marks of two cells.

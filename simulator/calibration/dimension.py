@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from simulator.calibration.labels import LabelFile, Labelled
-from simulator.errors import InputError, UnknownName
+from simulator.core.errors import InputError, UnknownName
 from simulator.files.quoting import shown
 from simulator.files.row import fault
 

@@ -10,9 +10,9 @@ from simulator.calibration import stored
 from simulator.calibration.grading import Grade, JudgeName, Sitting, grades_of, sample
 from simulator.calibration.labels import LabelFile, Labelled, mark_between_references, read_labels
 from simulator.calibration.stored import Calibration, Drift
-from simulator.errors import InputError
+from simulator.core.errors import InputError
+from simulator.core.types import Value
 from simulator.stage import Stage
-from simulator.types import Value
 
 # Rows that are graded again at most, and the shift (of 0..1) that is drift however few they are.
 ROWS, TOO_FAR = 40, 0.1

@@ -2,17 +2,17 @@
 
 from collections.abc import Sequence
 
-from simulator import find
 from simulator.calibration.grading import graders_of
-from simulator.forecast import GRADE, GRADES, tokens
+from simulator.core import shelves
+from simulator.core.types import GradingContext, Spending
 from simulator.judging import FunctionJudging, ModelJudging, Panel
 from simulator.rubrics import Form, load_form
+from simulator.sizes import GRADE, GRADES, tokens
 from simulator.spending import together
 from simulator.stage import Stage
-from simulator.types import Exhibit, Spending
 
 
-def forecast(stage: Stage, panel: Panel, exhibits: Sequence[Exhibit]) -> Spending:
+def forecast(stage: Stage, panel: Panel, exhibits: Sequence[GradingContext]) -> Spending:
     """Calls, tokens and dollars at most; nothing where no model grades. Dollars are None without a price."""
     asked: list[Spending] = []
     endpoint, prices = stage.endpoints["judge"], stage.ledger.prices
@@ -24,13 +24,13 @@ def forecast(stage: Stage, panel: Panel, exhibits: Sequence[Exhibit]) -> Spendin
             calls = len(exhibits) * judging.votes
             asked.append(prices.spending(model, calls, size * judging.votes, form * calls))
         elif endpoint and isinstance(judging, FunctionJudging):
-            for name in set(graders_of(judging)) & set(find.form_names()):
+            for name in set(graders_of(judging)) & set(shelves.form_names()):
                 size = sum(_size(stage, each, [load_form(name)], alone=True) for each in exhibits)
                 calls = len(exhibits)
                 asked.append(prices.spending(endpoint.model, calls, size, GRADE * calls))
     return together(asked)
 
 
-def _size(stage: Stage, exhibit: Exhibit, forms: Sequence[Form], *, alone: bool) -> int:
+def _size(stage: Stage, exhibit: GradingContext, forms: Sequence[Form], *, alone: bool) -> int:
     messages = stage.grading.frame.prompt(exhibit, forms, alone=alone)
     return sum(tokens(message["content"]) for message in messages)

@@ -7,15 +7,15 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from simulator.allowance import BudgetSpent
 from simulator.calibration.labels import Labelled, exhibit_of
-from simulator.errors import InputError, RehearsalError, UnknownName
+from simulator.core.errors import InputError, RehearsalError, UnknownName
+from simulator.core.settings import Settings
+from simulator.core.templates import fingerprint
+from simulator.core.types import GradingContext, Score
 from simulator.judging import Judging, Panel
-from simulator.prompts import fingerprint
 from simulator.rubrics import Rubric, load_judge
-from simulator.settings import Settings
-from simulator.spending import BudgetSpent
 from simulator.stage import Stage
-from simulator.types import Exhibit, Score
 
 # Who grades.
 Grader = Literal["by_model", "by_stand_in", "by_function"]
@@ -104,14 +104,14 @@ class Sitting:
         if self._partial:
             self._partial.unlink(missing_ok=True)
 
-    async def _score(self, exhibit: Exhibit) -> Score:
+    async def _score(self, exhibit: GradingContext) -> Score:
         scores = await self.panel.grade(exhibit)
         score = next(score for score in scores if score.judge == self.judge)
         if score.state != "failed":
             self._keep(exhibit, score)
         return score
 
-    def _keep(self, exhibit: Exhibit, score: Score) -> None:
+    def _keep(self, exhibit: GradingContext, score: Score) -> None:
         if not self._partial:
             return
         line = json.dumps({"row": _seal(exhibit), "score": score.model_dump(mode="json")}, ensure_ascii=False)
@@ -195,7 +195,7 @@ def _numbers(score: Score) -> list[str]:
     ]
 
 
-def _seal(exhibit: Exhibit) -> str:
+def _seal(exhibit: GradingContext) -> str:
     """Stands for everything that a judge is shown."""
     return fingerprint(exhibit.model_dump_json())
 

@@ -11,13 +11,13 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from simulator.cases import read_cases
-from simulator.errors import CaseFileError
+from simulator.core.errors import CaseFileError
+from simulator.core.types import Answer, Case, Failure, GradingContext, Passage, Turn
 from simulator.files.columns import field_of, has_question, is_empty, is_extra
 from simulator.files.quoting import printable, shown
 from simulator.files.row import Row, fault
 from simulator.files.rows import read_rows, split_sheet
 from simulator.files.text import read_bytes
-from simulator.types import Answer, Case, Exhibit, Failure, Passage, Turn
 
 Vote = float | str
 # `labels.faithfulness` is a column of its own in a table.
@@ -92,7 +92,7 @@ def mark_between_references(rows: Sequence[Labelled]) -> str:
     return "/" if strokes > _MANY * len(texts) and ends < _FEW * len(texts) else ""
 
 
-def exhibit_of(row: Labelled, apart: str = "") -> Exhibit:
+def exhibit_of(row: Labelled, apart: str = "") -> GradingContext:
     """The labelled answer as a judge of a run would see it: turn 1, with its passages and history.
 
     `apart` is a mark that stands between acceptable answers which the file has in one text.
@@ -109,7 +109,7 @@ def exhibit_of(row: Labelled, apart: str = "") -> Exhibit:
         error=None if text.strip() else Failure(kind="empty", message="the answer is empty"),
     )
     turn = Turn(index=1, user=case.question, answer=answer)
-    return Exhibit(conversation=f"calibration/{case.id}", case=case, persona="", turn=turn)
+    return GradingContext(conversation=f"calibration/{case.id}", case=case, persona="", turn=turn)
 
 
 def _passages(case: Case, ids: tuple[str, ...]) -> tuple[Passage, ...]:

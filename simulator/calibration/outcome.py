@@ -12,13 +12,13 @@ from simulator.calibration.estimate import forecast
 from simulator.calibration.grading import Graded, Grader, JudgeName, Sitting, filed, judged_with, sample
 from simulator.calibration.labels import LabelFile, Labelled, exhibit_of, mark_between_references, read_labels
 from simulator.calibration.stored import Calibration
-from simulator.endpoints import LEXICAL, endpoints
-from simulator.errors import UnknownName
+from simulator.core.errors import UnknownName
+from simulator.core.roles import LEXICAL, endpoints
+from simulator.core.settings import Settings
+from simulator.core.types import Language, Score, Spending
 from simulator.rubrics import Rubric
-from simulator.settings import Settings
 from simulator.spending import Ledger
 from simulator.stage import Stage
-from simulator.types import Language, Score, Spending
 
 
 class Wish(NamedTuple):

@@ -7,23 +7,25 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple, cast, get_args
 
-from simulator import find
 from simulator.analysis.bias import Bias, measure_bias
 from simulator.calibration import stored
 from simulator.calibration.biases import BUNDLED, StoredBias, save
 from simulator.calibration.estimate import forecast
 from simulator.calibration.grading import Grader, graders_of, worst_of
 from simulator.cases import read_cases
-from simulator.endpoints import LEXICAL, endpoints
-from simulator.errors import InputError, UnknownName
+from simulator.core import shelves
+from simulator.core.errors import InputError, UnknownName
+from simulator.core.roles import LEXICAL, endpoints
+from simulator.core.settings import Settings
+from simulator.core.types import Case, GradingContext, Language, Passage, Score, Spending
 from simulator.judging import Panel
 from simulator.knowledge import read_knowledge
-from simulator.probes import Probe, bundled, probes
+from simulator.probes.making import probes
+from simulator.probes.probe import Probe
+from simulator.probes.sources import bundled
 from simulator.rubrics import Rubric, load_judge
-from simulator.settings import Settings
 from simulator.spending import Ledger
 from simulator.stage import Stage
-from simulator.types import Case, Exhibit, Language, Passage, Score, Spending
 
 
 class ProbeWish(NamedTuple):
@@ -65,7 +67,7 @@ class Probing:
         return Path(self.wish.cases).name if self.wish.cases else BUNDLED
 
     @property
-    def exhibits(self) -> list[Exhibit]:
+    def exhibits(self) -> list[GradingContext]:
         """What is graded, each once: the right answer of many pairs is one."""
         return list({e.conversation: e for p in self.probes for e in (p.base, p.changed)}.values())
 
@@ -73,7 +75,7 @@ class Probing:
     def grader(self) -> Grader:
         """Who grades: a model where one may be asked, else a stand-in, or functions alone."""
         rubrics = [
-            j for j in self.judges if isinstance(self.stage.judges[j], Rubric) or j in find.form_names()
+            j for j in self.judges if isinstance(self.stage.judges[j], Rubric) or j in shelves.form_names()
         ]
         if not rubrics:
             return "by_function"
@@ -89,7 +91,7 @@ class Probing:
         Raises BudgetSpent, or what makes grading impossible.
         """
 
-        async def one(exhibit: Exhibit) -> list[Score]:
+        async def one(exhibit: GradingContext) -> list[Score]:
             await asyncio.sleep(0)  # judges that never wait would keep Ctrl-C waiting
             graded = await self.panel.grade(exhibit)
             scores = sorted(
@@ -128,7 +130,7 @@ class Probing:
     def _model(self, judge: str) -> str:
         """Who graded: the model, the stand-in, or for a function whichever models it may ask."""
         models = self.stage.models()
-        if isinstance(self.stage.judges[judge], Rubric) or judge in find.form_names():
+        if isinstance(self.stage.judges[judge], Rubric) or judge in shelves.form_names():
             return models["judge"]
         return models["embed"] if judge == "cosine" else LEXICAL
 

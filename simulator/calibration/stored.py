@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from pydantic import JsonValue, ValidationError
 
-from simulator.errors import InputError
+from simulator.core.errors import InputError
+from simulator.core.types import Language, Value
 from simulator.files.beside import beside
-from simulator.types import Language, Value
 
 FOLDER = Path("calibrations")
 _UNSAFE = re.compile(r"[^\w.-]+")

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from simulator.changes.heads import Head
 from simulator.changes.replays import replay_of
-from simulator.types import Run
+from simulator.core.types import Run
 
 
 def companion(before: Run, after: Head, runs: Iterable[Head]) -> Run | None:

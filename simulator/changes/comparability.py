@@ -8,7 +8,7 @@ from simulator.analysis.figures import Summary
 from simulator.changes import prompted
 from simulator.changes.pairs import Pairs
 from simulator.changes.replays import replay_of
-from simulator.types import Role, Run, Value
+from simulator.core.types import Role, Run, Value
 
 Kind = Literal[
     "same_run", "unfinished", "rubrics", "models", "prompt_text", "prompt_version", "customers", "settings",

@@ -3,20 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from simulator.changes.comparability import (
-    Caution,
-    Changed,
-    cautions,
-    changed,
-    is_replayed,
-    other_rubrics,
-)
+from simulator.changes.comparability import Caution, Changed, cautions, changed, is_replayed, other_rubrics
 from simulator.changes.differences import Difference, Pair, Verdict, differences
 from simulator.changes.pairs import Pairs, Side, by_customer, means_by_judge
 from simulator.changes.parts import Part, by_persona, by_tag
 from simulator.changes.replays import replay_of
 from simulator.changes.turned import Broken, Reds, TurnChange, broken, reds, turned, unchecked
-from simulator.types import Value
+from simulator.core.types import Value
 
 
 class Held(Value):

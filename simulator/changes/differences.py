@@ -7,7 +7,7 @@ from typing import Literal
 
 from simulator.analysis.intervals import LEVEL, interval_of_mean
 from simulator.changes.exact import holm, wilcoxon
-from simulator.types import Value
+from simulator.core.types import Value
 
 Verdict = Literal["better", "worse", "no_difference", "not_enough", "not_comparable"]
 

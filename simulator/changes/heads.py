@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from simulator import schema
-from simulator.errors import RunFileError
+from simulator.core.errors import RunFileError
+from simulator.core.types import STOPPED_EARLY, SUPERSEDED, Run, Score
 from simulator.store import NAME, run_ids
-from simulator.types import STOPPED_EARLY, SUPERSEDED, Run, Score
 
 
 class Head(NamedTuple):

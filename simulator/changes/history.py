@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from simulator.changes.past import PastRun
 from simulator.changes.trend import FEWEST, Trend, trend
-from simulator.types import Value
+from simulator.core.types import Value
 
 Direction = Literal["too_few", "falling", "rising", "steady"]
 

@@ -9,9 +9,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 from simulator.analysis.figures import RedTurn, Summary
-from simulator.analysis.summary import turn_failure
+from simulator.analysis.spoken import turn_failure
+from simulator.core.types import Conversation, Results, Turn
 from simulator.overview import counted
-from simulator.types import Conversation, Results, Turn
 
 Key = tuple[str, str, int]
 Place = tuple[str, int]

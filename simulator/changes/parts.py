@@ -8,7 +8,7 @@ from math import fsum
 from simulator.changes.differences import FEWEST_CASES, FEWEST_PAIRS, interval_of
 from simulator.changes.pairs import Pairs, by_customer, is_guarded, means_by_judge
 from simulator.changes.turned import reds
-from simulator.types import Value
+from simulator.core.types import Value
 
 SHOWN_TAGS = 5
 

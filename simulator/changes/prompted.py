@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from simulator.types import Run
+from simulator.core.types import Run
 
 _MARK = "prompt:"
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from simulator.core.types import Run
 from simulator.store import NAME
-from simulator.types import Run
 
 
 def replay_of(run: Run) -> str | None:

@@ -6,7 +6,7 @@ from itertools import combinations
 from math import comb, factorial, sqrt
 from statistics import NormalDist, median
 
-from simulator.types import Value
+from simulator.core.types import Value
 
 # Fewer runs than this cannot show a trend: the exact test stays above 5 % whatever the order.
 FEWEST = 5

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from simulator.analysis.summary import excerpt
 from simulator.changes.exact import mcnemar
 from simulator.changes.pairs import PairedTurn, Pairs, Side
-from simulator.types import Score, Value
+from simulator.core.types import Score, Value
 
 
 class TurnChange(Value):

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from simulator.cluster.errors import SchedulerLost
-from simulator.errors import InputError
-from simulator.settings import Settings
+from simulator.core.errors import InputError
+from simulator.core.settings import Settings
 
 # Seconds to reach a scheduler, or to be answered by it.
 PATIENCE = 10.0

@@ -15,14 +15,13 @@ from typing import IO, Any, get_args
 
 from simulator.allowance import Allowance
 from simulator.cluster.outbox import Outbox
-from simulator.endpoints import endpoints
-from simulator.errors import RehearsalError
+from simulator.core.errors import RehearsalError
+from simulator.core.roles import endpoints
+from simulator.core.settings import PREFIX, from_run
+from simulator.core.types import Case, Conversation, GradingContext, Persona, Rag, Role, Score
 from simulator.experiment import Sitting, first_of
-from simulator.given import PREFIX
-from simulator.settings import from_run
 from simulator.spending import Ledger
 from simulator.stage import Stage
-from simulator.types import Case, Conversation, Exhibit, Persona, Rag, Role, Score
 
 # Seconds without an order after which nobody is expected to give one.
 IDLE = 300.0
@@ -47,7 +46,7 @@ class Silent:
     def turn(self, conversation: Conversation) -> None:
         """Nothing."""
 
-    def graded(self, exhibit: Exhibit, scores: Sequence[Score]) -> None:
+    def graded(self, exhibit: GradingContext, scores: Sequence[Score]) -> None:
         """Nothing."""
 
     def ended(self, conversation: Conversation) -> None:

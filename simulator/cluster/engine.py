@@ -6,11 +6,11 @@ from pathlib import Path
 from simulator.cluster.connection import connected
 from simulator.cluster.hub import Hub
 from simulator.cluster.spread import Spread
-from simulator.errors import InputError
+from simulator.core.errors import InputError
+from simulator.core.types import Conversation, Query, Rag
 from simulator.experiment import First, Progress, Sit, Sitting, Stopping, nothing_first, rehearse
 from simulator.stage import Stage
 from simulator.store import RunFile
-from simulator.types import Conversation, Query, Rag
 
 
 async def perform(  # noqa: PLR0917 - the same as of the local engine

@@ -1,6 +1,6 @@
 """What can go wrong with a cluster and is expected to."""
 
-from simulator.errors import RehearsalError
+from simulator.core.errors import RehearsalError
 
 
 class SchedulerLost(RehearsalError):

@@ -9,17 +9,17 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from simulator import find
 from simulator.cluster import worker
 from simulator.cluster.about import about, difference
 from simulator.cluster.connection import LOCAL, Connection
 from simulator.cluster.desk import signs
 from simulator.cluster.errors import SchedulerLost, WorkersLost
 from simulator.cluster.shipping import Shipment, pack
-from simulator.endpoints import LEXICAL
-from simulator.errors import InputError, RehearsalError
+from simulator.core import shelves
+from simulator.core.errors import InputError, RehearsalError
+from simulator.core.roles import LEXICAL
+from simulator.core.types import Conversation
 from simulator.stage import Stage
-from simulator.types import Conversation
 
 # Seconds to wait for the first worker; for all of those that --workers asks for.
 FIRST, ASKED_FOR = 30.0, 300.0
@@ -103,8 +103,8 @@ class Hub:
     def _cases(self) -> Sequence[Any]:
         """All questions, where the adapter asks for them; they may be a million."""
         settings, offered = self.stage.settings, self.stage.offered(self.plan)
-        connect = find.connector(settings.adapter)
-        bound = find.bound_settings(settings.adapter, connect, settings.set, offered)
+        connect = shelves.connector(settings.adapter)
+        bound = shelves.bound_settings(settings.adapter, connect, settings.set, offered)
         cases: Sequence[Any] = offered["cases"] if "cases" in bound else ()
         return cases
 

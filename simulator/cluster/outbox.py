@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from simulator.core.types import Answer, Conversation, Ended, Role, Run, Score, Usage, Utterance
 from simulator.spending import JUDGE
-from simulator.types import Answer, Conversation, Ended, Role, Run, Score, Usage, Utterance
 
 
 class Outbox:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from simulator.errors import InputError
+from simulator.core.errors import InputError
+from simulator.core.settings import Settings
 from simulator.prompting.applied import Applied
 from simulator.prompting.reading import split_variant
-from simulator.settings import Settings
 
 # What a bot's folder may hold at most; more is likely not meant to travel.
 MOST_FILES, MOST_BYTES = 5_000, 200_000_000

@@ -12,11 +12,21 @@ from simulator.cluster import worker
 from simulator.cluster.errors import WorkersLost
 from simulator.cluster.hub import LOOK, Hub
 from simulator.cluster.outbox import a_batch
-from simulator.errors import RehearsalError
+from simulator.core.errors import RehearsalError
+from simulator.core.types import (
+    Answer,
+    Conversation,
+    Ended,
+    GradingContext,
+    Rag,
+    Score,
+    Turn,
+    Usage,
+    Utterance,
+)
 from simulator.experiment import Progress, Record, Sitting
 from simulator.spending import JUDGE
 from simulator.stage import Stage
-from simulator.types import Answer, Conversation, Ended, Exhibit, Rag, Score, Turn, Usage, Utterance
 
 # A conversation that so many lost batches held is not given to another worker.
 MOST_LOSSES = 4
@@ -119,7 +129,7 @@ class Spread(Sitting):
     def _show_grades(self, talk: Conversation, turn: Turn) -> None:
         if self._is_graded(talk.id, turn.index):
             earlier = talk.turns[: turn.index - 1]
-            exhibit = Exhibit(
+            exhibit = GradingContext(
                 conversation=talk.id, case=talk.case, persona=talk.persona, turn=turn, earlier=earlier
             )
             self.progress.graded(exhibit, self._done[talk.id, turn.index])

@@ -9,17 +9,16 @@ from typing import Any
 
 from simulator.cases import Columns, columns_of
 from simulator.commands.hearing import hearing
-from simulator.endpoints import check_players
-from simulator.errors import RunFileError
+from simulator.core.errors import RunFileError
+from simulator.core.roles import check_players
+from simulator.core.settings import JPY_PER_USD, Settings, dollars
+from simulator.core.translations import plain
+from simulator.core.types import Conversation, Role, Spending
 from simulator.forecast import Forecast, by_role, forecast
 from simulator.knowledge import unread
-from simulator.money import JPY_PER_USD, dollars
-from simulator.reports.words import plain
-from simulator.settings import Settings
 from simulator.sizes import Heard
 from simulator.spending import check_prices, together
 from simulator.stage import Stage
-from simulator.types import Conversation, Role, Spending
 
 # Names of unread files that are listed at most.
 LISTED = 8

@@ -16,9 +16,9 @@ import typer
 from simulator import __version__
 from simulator.commands.options import Grouped, Panelled
 from simulator.commands.reading import is_unread, no_more_output
-from simulator.errors import InputError, RehearsalError
-from simulator.hidden import addressed, concealed, known_secrets
-from simulator.messages import Translating, language_of
+from simulator.core.errors import InputError, RehearsalError
+from simulator.core.secrets import addressed, concealed, known_secrets
+from simulator.core.translations import TranslatingStream, language_of
 
 DONE, MISSED, TO_MEND, INCOMPLETE, OUR_MISTAKE = 0, 1, 2, 3, 4
 WORDS = (
@@ -67,7 +67,10 @@ def _in_readers_language() -> Iterator[None]:
         yield
         return
     stdout, stderr = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = cast("TextIO", Translating(stdout)), cast("TextIO", Translating(stderr))
+    sys.stdout, sys.stderr = (
+        cast("TextIO", TranslatingStream(stdout)),
+        cast("TextIO", TranslatingStream(stderr)),
+    )
     try:
         yield
     finally:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from simulator.commands.options import takes
-from simulator.settings import load
+from simulator.core.settings import load
 
 if TYPE_CHECKING:
     from simulator.kept_answers import Kept
@@ -31,7 +31,7 @@ def command(flags: dict[str, Any], action: Action = "show", older_than: OlderTha
 
     Runs and reports need none of it: a cleared answer is only paid for again when it is asked for again.
     """
-    from simulator.errors import InputError
+    from simulator.core.errors import InputError
     from simulator.kept_answers import cache_file, clear, kept, size_of
 
     settings, path = load(flags), cache_file()
@@ -52,7 +52,7 @@ def command(flags: dict[str, Any], action: Action = "show", older_than: OlderTha
 
 
 def _show(rows: "list[Kept]", path: str, size: int) -> None:
-    from simulator.reports.words import plain
+    from simulator.core.translations import plain
 
     total = sum(row.entries for row in rows)
     sys.stdout.write(f"{path}: {total:,} answers, {size / 1e6:,.1f} MB\n")

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from simulator.commands.options import takes
-from simulator.messages import language_of, told_in
-from simulator.settings import load
+from simulator.core.settings import load
+from simulator.core.translations import language_of, told_in
 
 if TYPE_CHECKING:
     from simulator.calibration.comparison import Compared
     from simulator.calibration.outcome import Calibrating
     from simulator.calibration.probing import ProbeWish
     from simulator.calibration.stored import Calibration
-    from simulator.settings import Settings
-    from simulator.types import Score, Spending
+    from simulator.core.settings import Settings
+    from simulator.core.types import Score, Spending
 
     Given = Mapping[str, str | None]
 
@@ -132,7 +132,7 @@ def command(  # noqa: PLR0917 - one for each option
 
 def _check_mode(needed: "Given", labels: "Given", probing: "Given", *, probes: bool) -> None:
     """Raises InputError for what belongs to the other way of calibrating, or is missing."""
-    from simulator.errors import InputError
+    from simulator.core.errors import InputError
 
     stray = {**needed, **labels} if probes else probing
     if given := [name for name, value in stray.items() if value is not None]:
@@ -153,7 +153,7 @@ def _probe(wish: "ProbeWish", settings: "Settings", folder: Path) -> int:
 
 
 def _perform(work: "Calibrating") -> int:
-    from simulator.errors import InputError, RehearsalError
+    from simulator.core.errors import InputError, RehearsalError
     from simulator.spending import check_prices
 
     sitting = work.sitting()
@@ -284,6 +284,6 @@ def progress_on_stderr(rows: int) -> "Iterator[Callable[[Score], None]]":
 
 
 def _say(text: str) -> None:
-    from simulator.reports.words import plain
+    from simulator.core.translations import plain
 
     sys.stderr.write(" ".join(plain(text).split()) + "\n")

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simulator.commands.sinks import write_atomically
+from simulator.core.templates import read_toml, render
+from simulator.core.types import Case, Language
 from simulator.making import files, proposing
 from simulator.making.kinds import KINDS, WHYS, WORDINGS, Made, Rejected
 from simulator.making.logs import FROM_LOGS
-from simulator.prompts import read_toml, render
 from simulator.redaction.patterns import mask
-from simulator.types import Case, Language
 
 if TYPE_CHECKING:
     from simulator.making.making import Making
@@ -215,6 +215,6 @@ def _rejected(each: Rejected) -> dict[str, Any]:
 
 
 def _printable(line: str) -> str:
-    from simulator.reports.words import plain
+    from simulator.core.translations import plain
 
     return plain(line).replace("\n", " ")

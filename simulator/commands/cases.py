@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from simulator.commands.options import takes
-from simulator.messages import language_of, told_in
-from simulator.settings import load
+from simulator.core.settings import load
+from simulator.core.translations import language_of, told_in
 
 if TYPE_CHECKING:
     from simulator.commands.case_report import Outcome
+    from simulator.core.types import Language
     from simulator.making.making import Making
-    from simulator.types import Language
 
 DONE, INCOMPLETE = 0, 3
 
@@ -136,7 +136,7 @@ def _check(
     overwrite: bool,
 ) -> None:
     """Raises InputError for what would only be found out after everything is paid."""
-    from simulator.errors import InputError
+    from simulator.core.errors import InputError
     from simulator.making.files import check_name
     from simulator.making.proposing import check
 
@@ -158,7 +158,7 @@ def _check(
 
 
 def _language(given: str | None) -> "Language | None":
-    from simulator.errors import InputError
+    from simulator.core.errors import InputError
 
     if given not in (None, "ja", "en"):
         msg = f"--language {given}: use ja or en."
@@ -168,7 +168,7 @@ def _language(given: str | None) -> "Language | None":
 
 def _perform(work: "Making", path: Path, personas: str | None) -> int:
     from simulator.commands.case_report import Outcome, show
-    from simulator.errors import InputError, RehearsalError
+    from simulator.core.errors import InputError, RehearsalError
 
     _announce(work)
     outcome = Outcome(path)
@@ -265,6 +265,6 @@ def _progress() -> Iterator[Callable[[int, int], None]]:
 
 
 def _say(text: str) -> None:
-    from simulator.reports.words import plain
+    from simulator.core.translations import plain
 
     sys.stderr.write(" ".join(plain(text).split()) + "\n")

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simulator.errors import InputError, UnknownName
+from simulator.core.errors import InputError, UnknownName
 from simulator.matrix.plan import DataSet, Matrix
 from simulator.prompting.chain import WHOLE, Chain
 from simulator.prompting.chain_file import is_chain, read_chain

@@ -13,8 +13,8 @@ from simulator.experiment import nothing_first
 if TYPE_CHECKING:
     from simulator.calibration.drift import Frozen
     from simulator.calibration.stored import Drift
+    from simulator.core.settings import Settings
     from simulator.experiment import First
-    from simulator.settings import Settings
     from simulator.stage import Stage
 
 NOTE = "drift"
@@ -78,6 +78,6 @@ def _told(drift: "Drift") -> str:
 
 
 def _say(text: str) -> None:
-    from simulator.reports.words import plain
+    from simulator.core.translations import plain
 
     sys.stderr.write(" ".join(plain(text).split()) + "\n")

@@ -11,7 +11,7 @@ import typer
 
 from simulator.commands.options import takes
 from simulator.commands.reading import may_stop_reading
-from simulator.settings import load
+from simulator.core.settings import load
 
 if TYPE_CHECKING:
     from simulator.pairwise.comparing import Comparing
@@ -92,7 +92,7 @@ def _announce(work: "Comparing") -> None:
     """What is compared, by whom, and what it will cost."""
     from simulator.commands.announce import counted
     from simulator.commands.calibrate import total
-    from simulator.endpoints import LEXICAL
+    from simulator.core.roles import LEXICAL
 
     said = f"{counted(len(work.pairs), 'pair')} of answers from {len(work.runs.ids)} runs."
     if work.model == LEXICAL:
@@ -103,7 +103,7 @@ def _announce(work: "Comparing") -> None:
 
 def _judged(work: "Comparing") -> "list[Outcome] | None":
     """All outcomes; None when it ended early, and stderr says why."""
-    from simulator.errors import InputError, RehearsalError
+    from simulator.core.errors import InputError, RehearsalError
 
     try:
         with _progress(len(work.pairs)) as told, contextlib.redirect_stdout(sys.stderr):
@@ -180,6 +180,6 @@ def _exit_code(work: "Comparing", found: "Compared") -> int:
 
 
 def _say(text: str) -> None:
-    from simulator.reports.words import plain
+    from simulator.core.translations import plain
 
     sys.stderr.write(" ".join(plain(text).split()) + "\n")

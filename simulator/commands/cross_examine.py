@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from simulator.commands.options import Run, takes
-from simulator.settings import Settings, from_run, load
+from simulator.core.settings import Settings, from_run, load
 
 if TYPE_CHECKING:
+    from simulator.core.types import Results
     from simulator.examination.crossing import Examined, Target
     from simulator.examination.examining import Examiner
     from simulator.stage import Stage
     from simulator.store import RunFile
-    from simulator.types import Results
 
 DONE, INCOMPLETE = 0, 3
 
@@ -84,7 +84,7 @@ def command(  # noqa: PLR0917 - one for each option
     start, whoever asked it, how often, in which words and language. Contradictions do not change the exit
     code.
     """
-    from simulator.errors import UnknownName
+    from simulator.core.errors import UnknownName
     from simulator.examination.targets import WHICH
     from simulator.store import RunFile, find_run, read_run
 
@@ -130,7 +130,7 @@ def _examine(
     file: "RunFile", settings: Settings, chosen: "Sequence[Target]", *, questions: int, again: bool
 ) -> int:
     """Asks what is not known yet; gives the exit code."""
-    from simulator.endpoints import endpoints
+    from simulator.core.roles import endpoints
     from simulator.examination.examining import Examiner
     from simulator.examination.kept import examined_of, still_open
     from simulator.spending import Ledger, check_prices
@@ -167,7 +167,7 @@ def _perform(
     wanted: "Sequence[Target]",
     known: "Sequence[Examined]",
 ) -> int:
-    from simulator.errors import InputError, ModelFailure, RehearsalError
+    from simulator.core.errors import InputError, ModelFailure, RehearsalError
     from simulator.examination.examining import Examining
     from simulator.examination.kept import Keeping
 

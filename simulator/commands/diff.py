@@ -9,7 +9,7 @@ import typer
 
 from simulator.commands.options import takes
 from simulator.commands.reading import may_stop_reading
-from simulator.settings import load
+from simulator.core.settings import load
 
 if TYPE_CHECKING:
     from simulator.changes.compared import Beside, Changes
@@ -73,7 +73,7 @@ def command(
 
 def _check_apart(paths: list[Path], runs: str) -> None:
     """Refuses to hold a run against itself, and names the one before it."""
-    from simulator.errors import InputError
+    from simulator.core.errors import InputError
     from simulator.store import run_ids
 
     one, other = (path.resolve().parent for path in paths)
@@ -86,10 +86,10 @@ def _check_apart(paths: list[Path], runs: str) -> None:
 
 
 def _compared(earlier: "Painted", later: "Painted", third: Path | None) -> "Changes":
-    from simulator.errors import InputError
+    from simulator.core.errors import InputError
+    from simulator.core.translations import saying
     from simulator.reports.change_words import TEXTS
     from simulator.reports.html_pair import compared
-    from simulator.reports.row_words import saying
 
     changes = compared(earlier, later)
     if not changes.paired:
@@ -133,7 +133,7 @@ def _beside(earlier: "Painted", later: "Painted", third: Path) -> "Beside | None
 def _page(earlier: "Painted", later: "Painted", changes: "Changes", path: Path) -> str:
     """Writes the page of both runs beside the later one; a folder that cannot be written is no obstacle."""
     from simulator.commands.publish import paint_pair
-    from simulator.errors import RunFileError
+    from simulator.core.errors import RunFileError
 
     try:
         return str(paint_pair(earlier, later, path, changes))
@@ -144,14 +144,14 @@ def _page(earlier: "Painted", later: "Painted", changes: "Changes", path: Path) 
 
 def _telling(changes: "Changes", later: "Painted") -> "Telling":
     from simulator.commands.publish import report_language
+    from simulator.core.translations import words_of
     from simulator.reports.change_words import Telling
-    from simulator.reports.words import words_of
 
     return Telling(changes, words_of(later.summary, report_language(later.results)))
 
 
 def _write(path: Path, telling: "Telling") -> None:
-    from simulator.errors import InputError
+    from simulator.core.errors import InputError
     from simulator.reports.change_markdown import markdown
 
     try:

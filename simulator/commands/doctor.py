@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from simulator.commands.options import takes_settings
-from simulator.errors import InputError, MalformedReply, ModelFailure, RagFailure, RehearsalError
-from simulator.hidden import addressed, without_secrets
-from simulator.row_settings import RowSettings
-from simulator.settings import Settings, load
+from simulator.core.errors import InputError, MalformedReply, ModelFailure, RagFailure, RehearsalError
+from simulator.core.secrets import addressed, without_secrets
+from simulator.core.settings import RowSettings, Settings, load
 
 if TYPE_CHECKING:
+    from simulator.core.types import Conversation, Role
     from simulator.stage import Stage
-    from simulator.types import Conversation, Role
 
 Check = Callable[[], Awaitable[str]]
 TO_MEND = 2
@@ -58,7 +57,7 @@ def command(flags: dict[str, Any], data: Cases = None, outputs: Outputs = None) 
 
 async def _examine(settings: Settings) -> int:
     from simulator.commands.announce import check_target, counted
-    from simulator.endpoints import endpoints
+    from simulator.core.roles import endpoints
     from simulator.plan import read_plan
     from simulator.spending import Ledger
     from simulator.stage import Stage
@@ -118,7 +117,7 @@ class Report:
         return TO_MEND if failed else 0
 
     def _line(self, mark: str, name: str, text: str) -> None:
-        from simulator.reports.words import plain
+        from simulator.core.translations import plain
 
         if not self.as_json:
             sys.stdout.write(f"{mark:6} {name:18} {plain(' '.join(text.split()))}\n")
@@ -150,7 +149,7 @@ def _shown(value: Any) -> str:
 
 
 async def _account_check() -> str:
-    from simulator.reports.sheets import account
+    from simulator.reports.sheets.credentials import account
 
     who = account()
     if who.kind == "service":
@@ -160,7 +159,8 @@ async def _account_check() -> str:
 
 def _sheet_check(sheet: str, worksheet: str) -> Check:
     async def check() -> str:
-        from simulator.reports.sheets import pull, target
+        from simulator.reports.sheets import pull
+        from simulator.reports.sheets.address import target
 
         found = await asyncio.to_thread(pull, target(sheet, worksheet), ("summary",))
         runs = len(found.rows.get("summary", ()))
@@ -183,7 +183,7 @@ def _model_check(stage: "Stage", role: "Role") -> Check:
         model = stage.model(role)
         if endpoint is None or model is None:
             return "played by a lexical stand-in"
-        from simulator import replies
+        from simulator.core import replies
 
         where = f"{endpoint.model} at {endpoint.address}"
         if role == "embed":
@@ -208,7 +208,7 @@ def _bot_check(stage: "Stage", plan: "Sequence[Conversation]", settings: Setting
         from simulator.commands.announce import counted
         from simulator.commands.hearing import remember_answer
         from simulator.conversation import ask
-        from simulator.types import Query
+        from simulator.core.types import Query
 
         rag = await stage.rag(plan)
         case = plan[0].case

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from simulator.messages import told_in
+from simulator.core.settings import Settings
+from simulator.core.translations import told_in
+from simulator.core.types import Language
 from simulator.outputs.fitting import WORDS, Look, Missed, looks, metric_file, missed_by_identical, reason
 from simulator.outputs.metric_file import DEFAULT, read_outputs
-from simulator.settings import Settings
-from simulator.types import Language
 
 if TYPE_CHECKING:
     from simulator.datasets.reading import DataSet
@@ -37,7 +37,7 @@ def examine_cases(name: str, outputs: str | None, settings: Settings) -> int:
         }
         sys.stdout.write(json.dumps(told, ensure_ascii=False) + "\n")
         return 0
-    from simulator.reports.words import plain
+    from simulator.core.translations import plain
 
     language: Language = "en" if _english(found, data) else "ja"
     for line in _lines(name, len(rows), found, data, warned, language, offline=_is_offline(settings)):
@@ -56,7 +56,7 @@ def _read(name: str, settings: Settings) -> "DataSet":
 
 
 def _is_offline(settings: Settings) -> bool:
-    from simulator.endpoints import endpoints
+    from simulator.core.roles import endpoints
 
     return endpoints(settings)["judge"] is None
 

@@ -5,8 +5,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from simulator.errors import InputError
-from simulator.settings import Settings
+from simulator.core.errors import InputError
+from simulator.core.settings import Settings
 
 # Stage, plan, how to open the run file, progress, what comes first, the kind of sitting.
 Engine = Callable[..., Coroutine[Any, Any, tuple[Path, str | None]]]

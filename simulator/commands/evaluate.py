@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from simulator.commands.options import OF_DIALOGUES, takes_row_settings
-from simulator.settings import Settings, load
+from simulator.core.settings import Settings, load
 
 Cases = Annotated[
     list[str] | None,

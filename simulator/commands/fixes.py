@@ -11,13 +11,13 @@ import typer
 
 from simulator.commands.options import Run, takes
 from simulator.commands.reading import may_stop_reading
-from simulator.settings import Settings, from_run, load
+from simulator.core.settings import Settings, from_run, load
 
 if TYPE_CHECKING:
     from simulator.analysis.figures import Summary
+    from simulator.core.translations import Words
+    from simulator.core.types import Results
     from simulator.fixes.fix import Fix, Improvements
-    from simulator.reports.words import Words
-    from simulator.types import Results
 
 DONE = 0
 # Shown on a terminal, unless --top says otherwise.
@@ -109,9 +109,9 @@ class _Shown:
 
     def __init__(self, results: "Results", settings: Settings, top: int | None) -> None:
         from simulator.commands.publish import report_language
+        from simulator.core.translations import words_of
         from simulator.fixes.of_run import improvements_of_run
         from simulator.outcome import figures_of
-        from simulator.reports.words import words_of
 
         self.results, self.top = results, top
         self.summary: Summary = figures_of(results, settings)
@@ -172,8 +172,8 @@ class _Shown:
         self._say("markdown_saved", path=str(file))
 
     def _say(self, key: str, **values: str) -> None:
+        from simulator.core.translations import plain
         from simulator.reports.fix_words import FIXES
-        from simulator.reports.words import plain
 
         sys.stderr.write(plain(FIXES(self.words.language, key, **values)) + "\n")
 
@@ -200,7 +200,7 @@ def _ask_again(path: Path, results: "Results", settings: Settings) -> None:
 
 def _as_held(results: "Results", settings: Settings) -> Settings:
     """With the models of the run, so that the bot is the one that was rehearsed."""
-    from simulator.endpoints import LEXICAL
+    from simulator.core.roles import LEXICAL
 
     models = {f"{role}_model": model or LEXICAL for role, model in results.run.models.items()}
     return settings.model_copy(update={**models, "replay": None, "script": None})

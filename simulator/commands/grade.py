@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from simulator.commands.options import Run, takes
-from simulator.settings import Settings, from_run, load
-from simulator.types import PASSED
+from simulator.core.settings import Settings, from_run, load
+from simulator.core.types import PASSED
 
 if TYPE_CHECKING:
     from simulator.store import RunFile
@@ -58,9 +58,9 @@ def _settings(file: "RunFile", flags: dict[str, Any], shown: Settings) -> Settin
 
 
 def _grade(file: "RunFile", settings: Settings, *, again: bool) -> str | None:
-    from simulator.endpoints import check_players, endpoints
+    from simulator.connections import Connections
+    from simulator.core.roles import check_players, endpoints
     from simulator.grading import Grading
-    from simulator.llm import Connections
     from simulator.models import Models
     from simulator.regrading import grade, held_turns
     from simulator.spending import Ledger

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from simulator.commands.options import OF_DIALOGUES, PANELS, takes
-from simulator.errors import InputError
-from simulator.hidden import restored
-from simulator.settings import NOT_OF_THE_RUN, Settings, from_run, load
+from simulator.core.errors import InputError
+from simulator.core.secrets import restored
+from simulator.core.settings import NOT_OF_THE_RUN, Settings, from_run, load
 
 if TYPE_CHECKING:
     from simulator.harness.asked import Asked
@@ -94,7 +94,7 @@ def _check_bot(settings: Settings, names: Sequence[str]) -> None:
 
 def _check_target(settings: Settings) -> None:
     """Raises InputError where models are named as judges, and stand-ins would decide about the target."""
-    from simulator.endpoints import check_players, endpoints
+    from simulator.core.roles import check_players, endpoints
     from simulator.rubrics import Rubric, load_judge
 
     named = settings.judges if "judges" in settings.model_fields_set else ()
@@ -106,9 +106,9 @@ def _evaluate(settings: Settings, asked: "Asked", resumed: Path | None = None) -
     from simulator.commands.announce import check_folder
     from simulator.commands.progress import progress_on_stderr
     from simulator.commands.publish import publish
+    from simulator.core.translations import plain
     from simulator.harness.asked import of_the_bot
     from simulator.harness.evaluation import evaluate
-    from simulator.reports.words import plain
 
     check_folder(Path(settings.runs))
     _check_target(settings)

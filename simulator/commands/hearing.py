@@ -12,12 +12,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simulator.errors import InputError, RagFailure
-from simulator.types import Answer, Conversation, Language
+from simulator.core.errors import InputError, RagFailure
+from simulator.core.types import Answer, Conversation, Language
 
 if TYPE_CHECKING:
+    from simulator.core.settings import Settings
     from simulator.forecast import Hearing
-    from simulator.settings import Settings
     from simulator.sizes import Heard
     from simulator.stage import Stage
 
@@ -116,8 +116,8 @@ def _kept() -> dict[str, Any]:
 
 def _key(settings: "Settings") -> str:
     """Stands for a bot: its adapter and settings, and the file with its code."""
-    from simulator.hidden import without_secrets
-    from simulator.prompts import fingerprint
+    from simulator.core.secrets import without_secrets
+    from simulator.core.templates import fingerprint
 
     file = Path(settings.adapter.rpartition(":")[0] or settings.adapter)
     try:

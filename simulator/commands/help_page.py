@@ -12,9 +12,9 @@ from typing import Any
 
 from typer.core import TyperCommand
 
-from simulator.messages import FOLDER
-from simulator.prompts import read_toml
-from simulator.reports.wrapping import wrap
+from simulator.core.document import wrap
+from simulator.core.templates import read_toml
+from simulator.core.translations import FOLDER
 
 # Before a paragraph: its lines are kept as they are.
 _KEPT = "\b\n"

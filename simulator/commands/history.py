@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from simulator.commands.options import takes
-from simulator.settings import Settings, load
+from simulator.core.settings import Settings, load
 
 if TYPE_CHECKING:
     from simulator.changes.history import History
     from simulator.changes.past import PastRun
+    from simulator.core.types import Language
     from simulator.reports.history_words import Told
-    from simulator.types import Language
 
 # fmt: off
 Last = Annotated[int, typer.Option(
@@ -83,7 +83,7 @@ def _language(found: "History", given: Settings) -> "Language":
 
 
 def _write(path: Path, told: "Told") -> None:
-    from simulator.errors import InputError
+    from simulator.core.errors import InputError
     from simulator.reports.html_history import page
 
     try:

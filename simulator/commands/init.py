@@ -4,8 +4,8 @@ import os
 import sys
 from pathlib import Path
 
-from simulator.errors import InputError
-from simulator.find import DEMO
+from simulator.core.errors import InputError
+from simulator.core.shelves import DEMO
 
 START = DEMO / "start"
 

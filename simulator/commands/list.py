@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from simulator import find
 from simulator.commands.options import takes
-from simulator.messages import language_of, told_in
-from simulator.prompts import read_toml
-from simulator.settings import load
+from simulator.core import shelves as find
+from simulator.core.settings import load
+from simulator.core.templates import read_toml
+from simulator.core.translations import language_of, told_in
 from simulator.store import run_ids
 
 _NEEDED = {"reference": "a reference", "retrieval": "a bot that shows its passages"}

@@ -7,8 +7,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from simulator.settings import Settings
-from simulator.types import Conversation, Ended, Language, Spending
+from simulator.core.settings import Settings
+from simulator.core.types import Conversation, Ended, Language, Spending
 
 if TYPE_CHECKING:
     from simulator.amounts import Who
@@ -95,7 +95,7 @@ def _sum(parts: "Iterable[Mapping[Who, Spending]]") -> "ByModel":
 
 
 def _planned(settings: Settings) -> tuple["Stage", Sequence[Conversation]]:
-    from simulator.endpoints import endpoints
+    from simulator.core.roles import endpoints
     from simulator.row_plan import plan_rows
     from simulator.spending import Ledger
     from simulator.stage import Stage
@@ -109,7 +109,7 @@ def _planned(settings: Settings) -> tuple["Stage", Sequence[Conversation]]:
 
 
 def _held(settings: Settings, run: Path) -> tuple["Stage", Sequence[Conversation]]:
-    from simulator.endpoints import endpoints
+    from simulator.core.roles import endpoints
     from simulator.spending import Ledger
     from simulator.stage import Stage
     from simulator.store import read_run

@@ -9,8 +9,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from simulator.errors import InputError, RehearsalError, RunFileError
-from simulator.hidden import restored
+from simulator.allowance import BudgetSpent
+from simulator.core.errors import InputError, RehearsalError, RunFileError
+from simulator.core.secrets import restored
+from simulator.core.settings import Settings, load
+from simulator.core.translations import plain
 from simulator.matrix.plan import Cell, Matrix
 from simulator.matrix.reading import is_matrix, matrix_of_options, read_matrix
 from simulator.matrix.record import NAME as RECORD
@@ -28,9 +31,6 @@ from simulator.matrix.record import (
 )
 from simulator.matrix.resolving import Resolved, from_record, in_language, resolved, with_files
 from simulator.prompting.chain import WHOLE
-from simulator.reports.words import plain
-from simulator.settings import Settings, load
-from simulator.spending import BudgetSpent
 from simulator.store import new_run_id, run_ids
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ class _Work:
     def _announce(self, todo: Sequence[int]) -> None:
         """How much there is to do, and before paid runs what all of it will take."""
         from simulator.commands.announce import total
-        from simulator.endpoints import endpoints
+        from simulator.core.roles import endpoints
 
         cells = len(self.file.record.cells)
         if todo and len(todo) < cells:

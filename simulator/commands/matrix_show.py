@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from simulator.errors import RehearsalError, UnknownName
-from simulator.settings import Settings
+from simulator.core.errors import RehearsalError, UnknownName
+from simulator.core.settings import Settings
 
 if TYPE_CHECKING:
     from simulator.matrix.figures import Compared
@@ -125,9 +125,11 @@ def _json(told: "Told", folder: Path, settings: Settings) -> str:
 
 
 def _sheets(told: "Told", folder: Path, settings: Settings) -> str:
+    from simulator.core.translations import plain
     from simulator.reports.matrix_sheets import matrix_sheet
-    from simulator.reports.sheets import Target, new_sheet, push, target
-    from simulator.reports.words import plain
+    from simulator.reports.sheets import push
+    from simulator.reports.sheets.address import Target, target
+    from simulator.reports.sheets.push import new_sheet
 
     suffix = settings.worksheet or ""
     if settings.new_sheet:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 
+from simulator.core.types import Conversation, GradingContext, Score
 from simulator.experiment import Progress
-from simulator.types import Conversation, Exhibit, Score
 
 # Seconds: by then the first calls are under way, which there is enough to do for.
 FIRST_ANSWERS = 1.0
@@ -30,7 +30,7 @@ class LookingAhead:
         """A new turn is there."""
         self._told.turn(conversation)
 
-    def graded(self, exhibit: Exhibit, scores: Sequence[Score]) -> None:
+    def graded(self, exhibit: GradingContext, scores: Sequence[Score]) -> None:
         """A turn has been graded."""
         self._told.graded(exhibit, scores)
 

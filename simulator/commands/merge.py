@@ -8,7 +8,7 @@ import typer
 
 from simulator.commands.options import takes
 from simulator.commands.report import SHOWING
-from simulator.settings import from_run, load
+from simulator.core.settings import from_run, load
 
 if TYPE_CHECKING:
     from simulator.merging.merge import Merge

@@ -10,9 +10,9 @@ import typer
 from pydantic.fields import FieldInfo
 from typer.core import TyperCommand, TyperGroup
 
-from simulator.endpoints import DEFAULT_MODELS
-from simulator.messages import language_of
-from simulator.settings import Settings, flag
+from simulator.core.roles import DEFAULT_MODELS
+from simulator.core.settings import Settings, flag
+from simulator.core.translations import language_of
 
 # Tables of rehearsal.toml, with no flag of their own; and what the command itself says.
 NO_FLAG = frozenset({"red", "greeting", "protocol"})

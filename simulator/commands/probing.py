@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from simulator.analysis.bias import Bias, BiasRow
     from simulator.calibration.probing import Probing
-    from simulator.types import Language
+    from simulator.core.types import Language
 
 DONE, INCOMPLETE = 0, 3
 
@@ -18,7 +18,7 @@ DONE, INCOMPLETE = 0, 3
 def perform(work: "Probing") -> int:
     """Grades all probes, shows and keeps what came of it; gives the exit code."""
     from simulator.commands.calibrate import show_forecast
-    from simulator.errors import InputError, RehearsalError
+    from simulator.core.errors import InputError, RehearsalError
     from simulator.spending import check_prices
 
     if work.settings.dry_run:
@@ -57,7 +57,7 @@ def _kept(work: "Probing") -> str:
 def _announce(work: "Probing") -> None:
     from simulator.commands.announce import counted
     from simulator.commands.calibrate import total
-    from simulator.endpoints import LEXICAL
+    from simulator.core.roles import LEXICAL
     from simulator.reports.standing import family_notes
 
     model = work.stage.models()["judge"]
@@ -74,7 +74,7 @@ def _show(work: "Probing", bias: "Bias", paths: dict[str, Path | None]) -> None:
 
     from simulator.calibration.console import WORDS
     from simulator.calibration.probe_console import ProbeReport
-    from simulator.prompts import LANGUAGES
+    from simulator.core.templates import LANGUAGES
     from simulator.reports.standing import family_notes
 
     models, settings = work.stage.models(), work.settings.model_dump()
@@ -135,6 +135,6 @@ def _exit_code(work: "Probing") -> int:
 
 
 def _say(text: str) -> None:
-    from simulator.reports.words import plain
+    from simulator.core.translations import plain
 
     sys.stderr.write(" ".join(plain(text).split()) + "\n")

@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 from simulator.analysis.red import primary_judge, red_marks
-from simulator.messages import language_of, told_in
+from simulator.core.translations import language_of, told_in
+from simulator.core.types import Conversation, GradingContext, Score
 from simulator.stage import Stage
-from simulator.types import Conversation, Exhibit, Score
 
 
 class Tally:
@@ -27,7 +27,7 @@ class Tally:
         self.turns += 1
         self.changed()
 
-    def graded(self, exhibit: Exhibit, scores: Sequence[Score]) -> None:
+    def graded(self, exhibit: GradingContext, scores: Sequence[Score]) -> None:
         """A turn has been graded."""
         self.graded_turns += 1
         rules = self.stage.settings.red

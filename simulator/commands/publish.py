@@ -14,7 +14,9 @@ from simulator.analysis.summary_json import as_json
 from simulator.changes.replays import replay_of
 from simulator.commands.sinks import Painting, paint, write_atomically
 from simulator.contest import contest, is_contest, not_graded, printed
-from simulator.errors import InputError, RehearsalError
+from simulator.core.errors import InputError, RehearsalError
+from simulator.core.settings import Settings, from_run
+from simulator.core.types import Language, RedRules, Results
 from simulator.load.figures import as_json as load_json
 from simulator.load.figures import load_of
 from simulator.masking import masks_of
@@ -23,9 +25,7 @@ from simulator.overview import counted, english_share
 from simulator.reports.sections import sections
 from simulator.reports.standing import Standings, standings
 from simulator.reports.told import Told
-from simulator.settings import Settings, from_run
 from simulator.store import read_run
-from simulator.types import Language, RedRules, Results
 
 if TYPE_CHECKING:
     from simulator.changes.compared import Changes
@@ -52,7 +52,7 @@ def publish(path: Path, settings: Settings, stopped: str | None = None, go_on: s
 
 def say_stopped(path: Path, why: str, go_on: str = "--resume {run}") -> None:
     """One line on stderr: why a run broke off, and how to finish it."""
-    from simulator.reports.words import plain
+    from simulator.core.translations import plain
 
     folder = path.parent
     run = folder.name if folder == Path(Settings().runs, folder.name) else str(folder)
@@ -97,7 +97,7 @@ def _is_silent(summary: Summary) -> bool:
 
 def say_silent(results: Results) -> None:
     """What kept a bot that never answered from it, and how to try it alone."""
-    from simulator.reports.words import plain
+    from simulator.core.translations import plain
 
     errors = (turn.answer.error for talk in results.conversations for turn in talk.turns)
     first = next((" ".join(plain(error.message).split()) for error in errors if error), "empty answers")
@@ -108,7 +108,7 @@ def say_silent(results: Results) -> None:
 
 def _print_contest(results: Results) -> None:
     """The contest's result alone on stdout; which rows are not in it on stderr."""
-    from simulator.reports.words import plain
+    from simulator.core.translations import plain
 
     found = contest(results)
     for line in not_graded(found):

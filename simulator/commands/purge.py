@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from simulator.commands.options import takes
-from simulator.errors import InputError
-from simulator.settings import load
+from simulator.core.errors import InputError
+from simulator.core.settings import load
 
 if TYPE_CHECKING:
     from simulator.purging import Purge
@@ -86,6 +86,6 @@ def _tell(purge: "Purge", files: int, gone: int, left: int) -> None:
 
 
 def _say(text: str) -> None:
-    from simulator.reports.words import plain
+    from simulator.core.translations import plain
 
     sys.stderr.write(plain(text) + "\n")

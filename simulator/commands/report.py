@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from simulator.commands.options import Run, takes
-from simulator.settings import from_run, load
+from simulator.core.settings import from_run, load
 
 Later = Annotated[
     str | None,

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from simulator.commands.options import Run, takes
-from simulator.settings import Settings, from_run, load
+from simulator.core.settings import Settings, from_run, load
 
 if TYPE_CHECKING:
+    from simulator.core.types import Results
     from simulator.review.console import Read, Shown
     from simulator.review.pulled import Wanted
     from simulator.review.taking import Fault, Taken
-    from simulator.types import Results
 
     Asked = tuple[tuple[str | None, str | None], tuple[str | None, str | None]]
 
@@ -75,7 +75,7 @@ def command(
 
 def _read(path: Path, source: str, asked: "Asked", *, strict: bool) -> "Read":
     """Stores what fits the run, and names what does not."""
-    from simulator.errors import InputError
+    from simulator.core.errors import InputError
     from simulator.review.console import Read
     from simulator.review.sources import source_of
     from simulator.review.taking import take
@@ -120,7 +120,7 @@ def _refused(source: str, taken: "Taken", run: str, *, strict: bool) -> str:
 
 
 def _say(source: str, fault: "Fault", end: str) -> None:
-    from simulator.reports.words import plain
+    from simulator.core.translations import plain
 
     where = f"{source}, {fault.place}" if fault.place else source
     sys.stderr.write(f"{' '.join(plain(f'{where}: {fault.why}').split())}{end}.\n")
@@ -179,7 +179,7 @@ def _as_json(shown: "Shown", path: Path) -> dict[str, Any]:
 
 def _export(results: "Results", shown: "Shown", path: Path) -> None:
     from simulator.commands.sinks import write_atomically
-    from simulator.errors import InputError
+    from simulator.core.errors import InputError
     from simulator.review.console import say_exported
     from simulator.review.export import as_lines
 
@@ -193,7 +193,7 @@ def _export(results: "Results", shown: "Shown", path: Path) -> None:
 
 def _excerpt(shown: "Shown", path: Path) -> None:
     from simulator.commands.sinks import write_atomically
-    from simulator.errors import InputError
+    from simulator.core.errors import InputError
     from simulator.review.console import say_excerpt
     from simulator.review.excerpt import markdown
 

@@ -5,11 +5,10 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from simulator.errors import InputError
+from simulator.core.errors import InputError
+from simulator.core.settings import Settings, read_shard
+from simulator.core.types import Conversation, Results
 from simulator.merging.shards import NOTE, part_of, place_of
-from simulator.notation import read_shard
-from simulator.settings import Settings
-from simulator.types import Conversation, Results
 
 if TYPE_CHECKING:
     from simulator.store import RunFile

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from simulator.commands.options import OF_ROWS, takes_settings
 from simulator.commands.reading import is_unread
-from simulator.errors import InputError, RehearsalError, Unforeseen
-from simulator.hidden import restored
-from simulator.settings import NOT_OF_THE_RUN, Settings, from_run, load
-from simulator.types import PASSED, Conversation, Ended, Persona, Run
+from simulator.core.errors import InputError, RehearsalError, Unforeseen
+from simulator.core.secrets import restored
+from simulator.core.settings import NOT_OF_THE_RUN, Settings, from_run, load
+from simulator.core.types import PASSED, Conversation, Ended, Persona, Run
 
 if TYPE_CHECKING:
     from simulator.calibration.drift import Frozen
@@ -59,7 +59,7 @@ def start(settings: Settings, run_id: str = "") -> "int | Over":
     from simulator.commands.announce import check_folder, check_target
     from simulator.commands.check import frozen_answers
     from simulator.commands.shards import check_shard, remember_place, say_empty, sharded
-    from simulator.endpoints import endpoints  # the engine: --help does without it
+    from simulator.core.roles import endpoints  # the engine: --help does without it
     from simulator.experiment import create_run
     from simulator.spending import Ledger
     from simulator.stage import Stage
@@ -182,7 +182,7 @@ def _planned_run(path: Path) -> Run:
 
 def _as_started(run: Run, settings: Settings) -> Settings:
     """The run's own options and models; how to show it, a new budget and further prices are today's."""
-    from simulator.endpoints import LEXICAL
+    from simulator.core.roles import LEXICAL
 
     now = {name: getattr(settings, name) for name in NOT_OF_THE_RUN}
     models = {f"{role}_model": model or LEXICAL for role, model in run.models.items()}
@@ -196,7 +196,7 @@ def _as_started(run: Run, settings: Settings) -> Settings:
 
 def _go_on(settings: Settings, file: "RunFile") -> "int | Over":
     from simulator.commands.check import frozen_answers
-    from simulator.endpoints import endpoints
+    from simulator.core.roles import endpoints
     from simulator.spending import Ledger
     from simulator.stage import Stage
 

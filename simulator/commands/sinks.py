@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simulator.errors import InputError, RunFileError, UnknownName
+from simulator.core.errors import InputError, RunFileError, UnknownName
+from simulator.core.settings import Settings
 from simulator.files.beside import beside
-from simulator.settings import Settings
 
 if TYPE_CHECKING:
     from simulator.reports.told import Told
@@ -83,8 +83,10 @@ def _xlsx(painting: Painting) -> str:
 
 
 def _sheets(painting: Painting) -> str:
-    from simulator.reports.sheets import Target, new_sheet, push, target
-    from simulator.reports.words import plain
+    from simulator.core.translations import plain
+    from simulator.reports.sheets import push
+    from simulator.reports.sheets.address import Target, target
+    from simulator.reports.sheets.push import new_sheet
     from simulator.reports.worksheets import worksheets
     from simulator.store import NAME, note
 
@@ -104,7 +106,8 @@ def _sheets(painting: Painting) -> str:
 
 def _check_sheet(settings: Settings) -> None:
     """A sheet must be named, rightly, and there must be credentials, before anything is paid."""
-    from simulator.reports.sheets import account, target
+    from simulator.reports.sheets.address import target
+    from simulator.reports.sheets.credentials import account
 
     if settings.new_sheet:
         target("x" * 20, settings.worksheet or "")
@@ -150,7 +153,7 @@ def _file(painting: Painting, name: str, content: str | bytes | Iterable[str]) -
 
 def _own(name: str, painting: Painting) -> str:
     """A function of the user's own; it is given what its parameters name."""
-    from simulator.find import told as told_by
+    from simulator.core.shelves import told as told_by
     from simulator.reports.worksheets import worksheets
 
     function = _function(name)
@@ -177,7 +180,7 @@ async def _awaited(said: Awaitable[Any]) -> Any:
 
 
 def _function(name: str) -> Callable[..., Any]:
-    from simulator.find import user_object
+    from simulator.core.shelves import user_object
 
     found = user_object(name)
     if not callable(found):

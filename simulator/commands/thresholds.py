@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from simulator.commands.options import takes
-from simulator.settings import Settings, load
+from simulator.core.settings import Settings, load
 
 if TYPE_CHECKING:
     from simulator.analysis.suggested import Method
+    from simulator.core.types import Language
     from simulator.outputs.metric_file import Outputs
     from simulator.thresholds.judged import Evidence
     from simulator.thresholds.labels import LabelledAnswers, Wish
     from simulator.thresholds.suggesting import Change, How
-    from simulator.types import Language
 
 DONE, INCOMPLETE = 0, 3
 
@@ -98,7 +98,7 @@ def suggest(  # noqa: PLR0917 - one for each option
     if not _is_labels(file):
         return _show(_of_run(file, settings, judges, by), how, there, settings)
     if outputs is None:
-        from simulator.errors import InputError
+        from simulator.core.errors import InputError
 
         msg = "--judges is missing: whose thresholds? For example --judges rougeL,meteor,gpt_similarity."
         raise InputError(msg)
@@ -126,7 +126,7 @@ class _Found:
 
 
 def _method(name: str) -> "Method":
-    from simulator.errors import UnknownName
+    from simulator.core.errors import UnknownName
 
     if name not in ("quantile", "balanced"):
         raise UnknownName("--method", name, ("quantile", "balanced"))
@@ -152,9 +152,9 @@ def _asked(judges: str | None, write: str | None) -> "Outputs | None":
 
 def _of_run(name: str, settings: Settings, judges: str | None, by: str | None) -> _Found:
     from simulator.commands.publish import report_language
-    from simulator.errors import UnknownName
+    from simulator.core.errors import UnknownName
+    from simulator.core.settings import from_run
     from simulator.outcome import figures_of
-    from simulator.settings import from_run
     from simulator.store import find_run, read_run
     from simulator.thresholds.run import evidence_of
 
@@ -169,7 +169,7 @@ def _of_run(name: str, settings: Settings, judges: str | None, by: str | None) -
 
 def _grade(work: "LabelledAnswers", wish: "Wish", how: "How", write: Path | None) -> int:
     from simulator.commands.calibrate import progress_on_stderr, show_forecast, total
-    from simulator.errors import InputError, RehearsalError
+    from simulator.core.errors import InputError, RehearsalError
     from simulator.spending import check_prices
 
     estimate, settings = work.forecast(), work.stage.settings
@@ -205,7 +205,7 @@ def _show(found: _Found, how: "How", path: Path | None, settings: Settings) -> i
     """Prints the suggestions, and writes them where that was asked for."""
     from rich.console import Console
 
-    from simulator.errors import InputError
+    from simulator.core.errors import InputError
     from simulator.outputs.metric_file import read_outputs
     from simulator.thresholds import suggesting
     from simulator.thresholds.console import Shown, paint

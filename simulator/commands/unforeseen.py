@@ -11,9 +11,9 @@ from pathlib import Path
 
 from simulator import __version__
 from simulator.cache import cache_folder, private_file, private_folder
-from simulator.errors import Unforeseen
-from simulator.hidden import HIDDEN, addressed, concealed, is_secret, known_secrets
-from simulator.settings import Settings, load
+from simulator.core.errors import Unforeseen
+from simulator.core.secrets import HIDDEN, addressed, concealed, is_secret, known_secrets
+from simulator.core.settings import Settings, load
 
 NAME = "error.txt"
 

@@ -5,6 +5,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import JsonValue
 
+from simulator.core.types import Passage, Severity
 from simulator.counting import dialogue_acts
 from simulator.counting.evidence import Finding, Known, finding, known_of
 from simulator.counting.grades import grades
@@ -14,7 +15,6 @@ from simulator.counting.segments import clauses, sentences
 from simulator.counting.units import CJK_TEXT, content_units, count_units, mass, share, topic_units
 from simulator.counting.verdicts import Verdict
 from simulator.counting.wording import quoted
-from simulator.types import Passage, Severity
 
 # A clause of less weight than this is no claim of its own: it stays with the one before it.
 OWN_CLAIM = 24.0

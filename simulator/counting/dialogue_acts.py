@@ -9,9 +9,9 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from simulator.core.templates import read_toml
+from simulator.core.types import Language
 from simulator.counting.segments import CJK, normalise, sentences
-from simulator.prompts import read_toml
-from simulator.types import Language
 from simulator.typography import cut, straight_pattern
 
 FILE = Path(__file__).with_name("dialogue_acts.toml")

@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
+from simulator.core.types import Language
 from simulator.counting.dialogue_acts import claims, is_handover, is_refusal, parts
 from simulator.counting.polarity import Clause, contradicts, stated
 from simulator.counting.quantities import Quantity, quantities, unmatched
 from simulator.counting.segments import clauses, normalise, sentences
 from simulator.counting.units import content_units, count_units, in_runs, mass, runs, share, topic_units
-from simulator.types import Language
 
 # What is left of a sentence's support when all its numbers are missing, or some of it is contradicted.
 MISSING_NUMBER, CONTRADICTED = 0.5, 0.5

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
+from simulator.core.templates import read_toml
+from simulator.core.types import Language
 from simulator.counting.reading import Reading
 from simulator.counting.segments import normalise
 from simulator.counting.verdicts import Verdict
 from simulator.counting.wording import quoted
-from simulator.prompts import read_toml
-from simulator.types import Language
 from simulator.typography import straight_pattern
 
 FILE = Path(__file__).with_name("feelings.toml")

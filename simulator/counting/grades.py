@@ -7,8 +7,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from simulator.errors import PromptError
-from simulator.prompts import read_toml
+from simulator.core.errors import PromptError
+from simulator.core.templates import read_toml
 
 FILE = Path(__file__).with_name("grades.toml")
 # Grades have so many decimals: enough to tell answers apart, and few enough to read.

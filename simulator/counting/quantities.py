@@ -6,9 +6,9 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
+from simulator.core.types import Language
 from simulator.counting.numerals import KANJI, digits_of, value_of
 from simulator.counting.segments import normalise
-from simulator.types import Language
 
 _SCALES = {"千": 10**3, "万": 10**4, "億": 10**8, "thousand": 10**3, "million": 10**6, "billion": 10**9}
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Literal
 
+from simulator.core.types import Case, GradingContext, Language
 from simulator.counting.dialogue_acts import apologises, is_handover, is_refusal, parts
 from simulator.counting.evidence import (
     MOST_CLAUSES,
@@ -20,7 +21,6 @@ from simulator.counting.polarity import contradicts, stated
 from simulator.counting.quantities import Quantity
 from simulator.counting.units import content_units, count_units, share
 from simulator.counting.wording import wording
-from simulator.types import Case, Exhibit, Language
 
 # What an unrelated answer shares with a question all the same (median on the bundled questions).
 CHANCE: dict[Language, float] = {"ja": 0.2, "en": 0.1}
@@ -53,7 +53,7 @@ def known_answers(case: Case) -> tuple[str, ...]:
 class Reading:
     """What can be counted about one turn. All of it is remembered by text, so that judges share it."""
 
-    def __init__(self, exhibit: Exhibit) -> None:
+    def __init__(self, exhibit: GradingContext) -> None:
         """Counts nothing yet."""
         self.exhibit, self.case = exhibit, exhibit.case
         self.language = exhibit.case.language

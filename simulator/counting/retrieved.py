@@ -2,6 +2,7 @@
 
 from pydantic import JsonValue
 
+from simulator.core.replies import Statement, Usefulness, average_precision, found_share
 from simulator.counting.dialogue_acts import claims
 from simulator.counting.evidence import coverage
 from simulator.counting.grades import grades
@@ -10,7 +11,6 @@ from simulator.counting.reading import Reading
 from simulator.counting.units import content_units, share, topic_units
 from simulator.counting.verdicts import Verdict, without
 from simulator.counting.wording import quoted
-from simulator.kinds import Statement, Usefulness, average_precision, found_share
 
 
 def context_precision(reading: Reading) -> Verdict:

@@ -8,10 +8,10 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+from simulator.core.templates import read_toml
+from simulator.core.types import Language
 from simulator.counting.quantities import FIGURE, Quantity, quantities
 from simulator.counting.segments import CJK, normalise
-from simulator.prompts import read_toml
-from simulator.types import Language
 from simulator.typography import straight_pattern
 
 FILE = Path(__file__).with_name("polarity.toml")

@@ -4,6 +4,9 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
+from simulator.core.replies import share_of
+from simulator.core.templates import fingerprint
+from simulator.core.types import GradingContext, Score
 from simulator.counting import (
     claimwise,
     dialogue_acts,
@@ -17,9 +20,6 @@ from simulator.counting import (
 from simulator.counting.grades import FILE, Grades
 from simulator.counting.reading import Reading
 from simulator.counting.verdicts import Verdict
-from simulator.kinds import share_of
-from simulator.prompts import fingerprint
-from simulator.types import Exhibit, Score
 
 # What decides grades, and so is part of their fingerprint.
 DECISIVE = (FILE, dialogue_acts.FILE, feelings.FILE, stances.FILE)
@@ -54,11 +54,11 @@ class LexicalJudge:
         self.name, self.rubric = name, rubric_of(name)
         self._verdict = STAND_INS[name]
 
-    async def __call__(self, exhibit: Exhibit) -> Score:
+    async def __call__(self, exhibit: GradingContext) -> Score:
         """As `graded`."""
         return self.graded(exhibit)
 
-    def graded(self, exhibit: Exhibit) -> Score:
+    def graded(self, exhibit: GradingContext) -> Score:
         """The grade of one turn, on the judge's scale; skipped where what it compares with is missing."""
         reading = Reading(exhibit)
         verdict = self._verdict(reading)

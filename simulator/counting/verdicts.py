@@ -4,12 +4,12 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
+from simulator.core.types import Severity
 from simulator.counting.disturbances import COSTS, disturbances
 from simulator.counting.evidence import Agreement, Support
 from simulator.counting.grades import grade_of
 from simulator.counting.reading import Reading
 from simulator.counting.wording import percent, quoted
-from simulator.types import Severity
 
 # From this share of its claims on that are invented an answer is at most a 3; less is less grave.
 MUCH_INVENTED = 0.25

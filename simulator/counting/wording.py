@@ -5,8 +5,8 @@ from functools import cache
 from pathlib import Path
 from string import Template
 
-from simulator.prompts import read_toml
-from simulator.types import Language
+from simulator.core.templates import read_toml
+from simulator.core.types import Language
 
 FILE = Path(__file__).with_name("wording.toml")
 MOST_ITEMS = 3

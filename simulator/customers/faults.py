@@ -6,6 +6,7 @@ Rather one fault missed than one too many: a false accusation of the customer hi
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
+from simulator.core.types import Conversation, Persona, Results, Turn, Value
 from simulator.counting.evidence import coverage
 from simulator.counting.segments import sentences
 from simulator.counting.units import mass, topic_units
@@ -20,7 +21,6 @@ from simulator.customers.leaving import (
 )
 from simulator.customers.lines import is_exempt, lines_of, told_to
 from simulator.guard import Guard
-from simulator.types import Conversation, Persona, Results, Turn, Value
 from simulator.typography import straight
 
 FaultKind = Literal["invented", "off_goal", "left_early", "left_late", "repeated", "broke_role", "impatient"]

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 
+from simulator.core.types import Case, Conversation, Ended, Score, Turn
 from simulator.counting.dialogue_acts import is_handover, is_refusal
 from simulator.counting.evidence import best_agreement
 from simulator.counting.reading import expected, known_answers
-from simulator.types import Case, Conversation, Ended, Score, Turn
 
 # From this agreement with a reference on (0..1) everything is answered.
 ANSWERED = 0.55

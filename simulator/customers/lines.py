@@ -6,9 +6,9 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from simulator.core.templates import read_toml
+from simulator.core.types import Conversation, Language, Persona, Turn
 from simulator.counting.segments import sentences
-from simulator.prompts import read_toml
-from simulator.types import Conversation, Language, Persona, Turn
 from simulator.typography import straight, straight_pattern
 
 FILE = Path(__file__).with_name("faults.toml")

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from functools import lru_cache, reduce
 
 from simulator.analysis.figures import Figure
+from simulator.core.types import Conversation, Language, Persona
 from simulator.customers.guessing import NaiveBayes
-from simulator.types import Conversation, Language, Persona
 
 # A reader who knows the personas should tell them at least this often.
 GOAL = 0.8

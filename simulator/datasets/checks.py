@@ -3,11 +3,11 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal
 
+from simulator.core.types import Case
 from simulator.datasets.labels import label_problem
 from simulator.files.columns import field_of
 from simulator.files.quoting import shown
-from simulator.multiple_choice import place_of
-from simulator.types import Case
+from simulator.multiple_choice.letters import place_of
 
 Need = Literal["references", "label", "choices"]
 

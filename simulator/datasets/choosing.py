@@ -5,10 +5,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from simulator.core.shelves import our_name
+from simulator.core.templates import read_toml
+from simulator.core.types import Case
 from simulator.datasets.forms import Form, form_of, usual_form
-from simulator.datasets.names import our_name
-from simulator.prompts import read_toml
-from simulator.types import Case
 
 FILE = Path(__file__).with_suffix(".toml")
 _TOLD = {"choice": "choices with a label", "label": "a label", "none": "no references"}

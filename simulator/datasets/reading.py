@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from simulator.cases import case_of, numbered
+from simulator.core.errors import CaseFileError
+from simulator.core.settings import Sample
+from simulator.core.types import Case, Language
 from simulator.datasets.checks import Need, lacking, outside, told_lacking
 from simulator.datasets.choosing import Profile
 from simulator.datasets.skipped import Skipped
 from simulator.datasets.spool import Rows, Spool
-from simulator.errors import CaseFileError
 from simulator.files.columns import has_question
 from simulator.files.quoting import shown
 from simulator.files.row import Row, RowFault, fault
 from simulator.files.rows import read_rows
-from simulator.notation import Sample
-from simulator.types import Case, Language
 
 # The id of a row that has none of its own, until it is known how many there are; no file can hold it.
 _UNNAMED = "\0"

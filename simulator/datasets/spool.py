@@ -6,9 +6,8 @@ from array import array
 from collections.abc import Callable, Sequence
 from typing import overload
 
-from simulator.compact import compact
-from simulator.errors import InputError
-from simulator.types import Case, Conversation
+from simulator.core.errors import InputError
+from simulator.core.types import Case, Conversation, compact
 
 # What is held in memory before a file is made.
 _HELD = 8_000_000

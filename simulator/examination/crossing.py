@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from simulator.types import Conversation, Language, Turn, Value
+from simulator.core.types import Conversation, Language, Turn, Value
 
 # `unproven`: a disagreement was named whose quotes do not stand in the answers. `no_answer`: the bot failed.
 Outcome = Literal["consistent", "contradicts", "corrects", "evades", "unproven", "no_answer"]

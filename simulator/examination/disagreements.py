@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Literal
 
+from simulator.core.types import Value
 from simulator.counting.polarity import Clause, contradicts, stated
 from simulator.counting.segments import normalise, sentences
 from simulator.counting.units import mass, share, topic_units
 from simulator.specifics import Specific, located, specifics_of
 from simulator.specifics.meanings import Measure
-from simulator.types import Value
 from simulator.typography import straight
 
 What = Literal["detail", "polarity"]

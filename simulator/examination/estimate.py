@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
+from simulator.core.types import Language, Role, Spending
 from simulator.examination.crossing import FollowUp, Target
 from simulator.examination.examining import Examiner
-from simulator.forecast import ANSWER, PASSAGE, PASSAGES, tokens
+from simulator.sizes import ANSWER, PASSAGE, PASSAGES, tokens
 from simulator.spending import Prices
 from simulator.stage import Stage
-from simulator.types import Language, Role, Spending
 
 # Tokens of a filled-in form: the questions of an examiner, the verdict of a comparer.
 QUESTION, VERDICT = 90, 220

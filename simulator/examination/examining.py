@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from simulator.conversation import ask
-from simulator.errors import AccessDenied, ModelFailure
+from simulator.core.errors import AccessDenied, ModelFailure
+from simulator.core.templates import stable_int
+from simulator.core.types import Message, Query, Rag
 from simulator.examination import stand_in
 from simulator.examination.crossing import Crossing, Examined, FollowUp, Target, Verdict
 from simulator.examination.forms import Comparison, Prompts, Questions, follow_ups, verdict_of
 from simulator.llm import Model
-from simulator.prompts import stable_int
 from simulator.stage import Stage
-from simulator.types import Message, Query, Rag
 
 # What plays both parts where there is no model.
 STAND_IN = "stand-in"

@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import Literal
 
-from simulator import kinds
+from simulator.core import replies
+from simulator.core.replies import Reply
+from simulator.core.templates import check_languages, fingerprint, quote, read_toml, render
+from simulator.core.types import Language
 from simulator.examination.crossing import FollowUp, Outcome, Target, Verdict
 from simulator.llm import Messages
-from simulator.prompts import check_languages, fingerprint, quote, read_toml, render
-from simulator.replies import Reply
-from simulator.types import Language
 from simulator.typography import straight
 from simulator.verbatim import half_width
 
@@ -68,7 +68,7 @@ class Prompts:
         """The order to compare the answer with the one that a follow-up question got."""
         fields = self._tables[target.talk.case.language]["fields"]
         keys = ("reasoning", "first_quote", "later_quote", "verdict")
-        form = kinds.skeleton({key: ("text", str(fields[key])) for key in keys})
+        form = replies.skeleton({key: ("text", str(fields[key])) for key in keys})
         said = {"claim": asked.claim, "followup": asked.question, "later": later}
         return self._messages("comparer", target, said, form=form)
 
@@ -135,6 +135,6 @@ def _before(target: Target) -> list[tuple[str, str]]:
 
 def _form(first: dict[str, str], fields: dict[str, str]) -> str:
     """The examiner's form: a list of claims with questions has no kind of its own."""
-    head = kinds.skeleton({key: ("text", text) for key, text in first.items()}).rstrip().removesuffix("}")
-    one = kinds.skeleton({key: ("text", str(fields[key])) for key in ("claim", "question")}).strip()
+    head = replies.skeleton({key: ("text", text) for key, text in first.items()}).rstrip().removesuffix("}")
+    one = replies.skeleton({key: ("text", str(fields[key])) for key in ("claim", "question")}).strip()
     return f'{head.rstrip().rstrip(",")},\n  "questions": [{" ".join(one.split())}]\n}}'

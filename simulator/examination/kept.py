@@ -5,10 +5,10 @@ from collections.abc import Iterable
 
 from pydantic import TypeAdapter, ValidationError
 
-from simulator.errors import RunFileError
+from simulator.core.errors import RunFileError
+from simulator.core.types import Results
 from simulator.examination.crossing import Examined, Target
 from simulator.store import RunFile
-from simulator.types import Results
 
 NOTE = "cross_examination"
 _LIST = TypeAdapter(tuple[Examined, ...])

@@ -4,9 +4,9 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import zip_longest
 from typing import Literal, get_args
 
+from simulator.core.types import Results
 from simulator.examination.crossing import Target
 from simulator.examination.disagreements import checkable
-from simulator.types import Results
 
 Which = Literal["specific", "red", "all"]
 WHICH: tuple[Which, ...] = get_args(Which)

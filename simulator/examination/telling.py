@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
+from simulator.core.translations import plain
+from simulator.core.types import Language, Results
 from simulator.examination.consistency import Clash, Consistency, consistency
 from simulator.examination.crossing import OUTCOMES, Crossing, Examined
 from simulator.examination.examining import STAND_IN, crossings
 from simulator.examination.stand_in import TEXTS
-from simulator.reports.words import plain
-from simulator.types import Language, Results
 
 Style = Literal["title", "plain", "alarm", "soft"]
 # What is shown of each kind at most; all is in the JSON.

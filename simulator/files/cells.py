@@ -4,7 +4,7 @@ import re
 from datetime import date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 
-from simulator.encodable import encodable
+from simulator.core.replies import encodable
 
 # A number format's pieces: a quoted or escaped literal, a space or filling, digits, any other character.
 _PIECE = re.compile(r'"(?P<quoted>[^"]*)"|\\(?P<escaped>.)|[_*].|(?P<digits>[0#,.]*[0#]%?)|(?P<other>.)')

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from simulator.errors import CaseFileError, InputError
+from simulator.core.errors import CaseFileError, InputError
 from simulator.files.quoting import printable
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from simulator.errors import UnknownName
+from simulator.core.errors import UnknownName
 from simulator.files.columns import COLUMNS, field_of
 from simulator.files.row import Row, Wrong
 from simulator.files.tables import Fits

@@ -4,7 +4,7 @@ import io
 import zipfile
 from pathlib import Path
 
-from simulator.errors import CaseFileError
+from simulator.core.errors import CaseFileError
 from simulator.files.text import bearable_bytes, read_bytes
 
 # XML takes several times its size in memory.

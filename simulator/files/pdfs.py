@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 from unicodedata import east_asian_width, normalize
 
-from simulator.encodable import encodable
-from simulator.errors import CaseFileError
+from simulator.core.errors import CaseFileError
+from simulator.core.replies import encodable
 from simulator.files.chunks import Document, document
 from simulator.files.extras import needed, readable
 from simulator.files.text import language_of, read_bytes

@@ -7,7 +7,7 @@ from typing import NamedTuple, NoReturn
 
 from pydantic import JsonValue
 
-from simulator.errors import CaseFileError
+from simulator.core.errors import CaseFileError
 from simulator.files.quoting import printable
 
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from simulator.errors import CaseFileError
+from simulator.core.errors import CaseFileError
 from simulator.files.json_rows import json_rows, jsonl_rows
 from simulator.files.mapping import Mapped
 from simulator.files.quoting import printable

@@ -6,8 +6,8 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from simulator.errors import CaseFileError
-from simulator.types import Language
+from simulator.core.errors import CaseFileError
+from simulator.core.types import Language
 
 # A gzipped file of a few kilobytes can unpack to all the memory there is: text shrinks to a tenth, bombs to a
 # thousandth, so what unpacks to both more than 64 MB and 500 times its size is refused long before 1 GB.

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from pydantic import JsonValue
 
+from simulator.core.types import Message
 from simulator.files.columns import columns_by_field
 from simulator.files.quoting import shown
 from simulator.files.values import Cell, contexts, error, message, references, text, words
-from simulator.types import Message
 
 Record = dict[str, JsonValue]
 

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 from pydantic import JsonValue, ValidationError
 
+from simulator.core.types import Answer, Facts, Failure, Handover, Language, Message
 from simulator.files.columns import is_empty, one_per_line
 from simulator.files.quoting import shown
-from simulator.types import Answer, Facts, Failure, Handover, Language, Message
 
 _YES = frozenset(
     {"yes", "y", "true", "t", "1", "answerable", "可", "可能", "回答可", "回答可能", "はい", "有", "あり"}

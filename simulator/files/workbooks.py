@@ -13,7 +13,7 @@ from openpyxl.cell.read_only import ReadOnlyCell
 from openpyxl.worksheet._reader import FORMULA_TAG, WorkSheetParser
 from pydantic import JsonValue
 
-from simulator.errors import CaseFileError
+from simulator.core.errors import CaseFileError
 from simulator.files.cells import shown_text
 from simulator.files.columns import field_of
 from simulator.files.extras import readable

@@ -8,7 +8,7 @@ from typing import ClassVar
 import yaml
 from pydantic import JsonValue
 
-from simulator.errors import CaseFileError
+from simulator.core.errors import CaseFileError
 from simulator.files.quoting import printable, shown
 from simulator.files.row import Row, RowFault, Wrong, fault, is_storable, stop
 

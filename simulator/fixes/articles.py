@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 
 from simulator.analysis.summary import excerpt
-from simulator.types import Passage, Results
+from simulator.core.types import Passage, Results
 
 _PART = re.compile(r"#\d+\Z")
 _HEADING = re.compile(r"\s*#{1,6}\s+(\S.*)")

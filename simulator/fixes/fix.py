@@ -1,7 +1,7 @@
 """What to mend in the bot, as frozen values: what, where, for how many, and what it would bring."""
 
 from simulator.blame.cause import Blame, Cause
-from simulator.types import Language, Severity, Value
+from simulator.core.types import Language, Severity, Value
 
 # Turns that are not red, at the least, for a forecast of what mending would bring.
 LEAST = 5

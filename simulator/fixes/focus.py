@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from simulator.errors import InputError
+from simulator.core.errors import InputError
+from simulator.core.settings import Settings, flag, from_run
+from simulator.core.types import Answer, Case, Results
 from simulator.files.text import plain_suffix
 from simulator.fixes.fix import Fix
-from simulator.settings import Settings, flag, from_run
-from simulator.types import Answer, Case, Results
 
 Record = dict[str, Any]
 

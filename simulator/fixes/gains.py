@@ -14,8 +14,8 @@ from math import fsum
 
 from simulator.analysis.figures import Summary
 from simulator.blame.cause import Cause
-from simulator.datasets.names import our_name
-from simulator.types import PASSED, Results
+from simulator.core.shelves import our_name
+from simulator.core.types import PASSED, Results
 
 # Four of five: the lowest grade that is usually not red. Taken for the order where every turn of a run is.
 ACCEPTABLE = 0.8

@@ -7,14 +7,13 @@ from simulator.analysis.figures import RedTurn, Summary
 from simulator.analysis.red import RANK, worst
 from simulator.analysis.summary import excerpt
 from simulator.blame.cause import Blame
-from simulator.compact import compact
+from simulator.core.types import Language, Passage, Results, compact
 from simulator.fixes.articles import Library
 from simulator.fixes.fix import Example, Fix, Improvements
 from simulator.fixes.gains import Gains
 from simulator.fixes.places import Blamed, Group, groups
 from simulator.fixes.wording import title, what, where
 from simulator.overview import english_share
-from simulator.types import Language, Passage, Results
 
 EXAMPLES = 3
 

@@ -3,11 +3,11 @@
 from simulator.analysis.figures import Summary
 from simulator.blame.attribute import blames
 from simulator.blame.of_run import articles_of, found_before
+from simulator.core.settings import Settings
+from simulator.core.types import Language, Results
 from simulator.fixes.fix import Improvements
 from simulator.fixes.improve import improvements
 from simulator.overview import retrieves
-from simulator.settings import Settings
-from simulator.types import Language, Results
 
 
 def improvements_of_run(

@@ -8,7 +8,7 @@ import importlib
 import sys
 from typing import Any
 
-from simulator.errors import InputError, RehearsalError
+from simulator.core.errors import InputError, RehearsalError
 from simulator.harness import library
 from simulator.harness.sources import sources_of
 

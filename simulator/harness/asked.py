@@ -5,12 +5,11 @@ from typing import Any, Self
 
 from pydantic import Field
 
-from simulator.errors import InputError
+from simulator.core.errors import InputError
+from simulator.core.settings import RowSettings, Settings, from_run
+from simulator.core.types import Value
 from simulator.harness.rows import OF_A_TASK
 from simulator.harness.writing import given_for_a_task, whole_name
-from simulator.row_settings import RowSettings
-from simulator.settings import Settings, from_run
-from simulator.types import Value
 
 
 class Asked(Value):

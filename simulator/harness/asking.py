@@ -9,7 +9,8 @@ from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
 from simulator.conversation import converse
-from simulator.errors import RehearsalError
+from simulator.core.errors import RehearsalError
+from simulator.core.types import Answer, Conversation, Ended, Rag, Turn, User, Utterance
 from simulator.experiment import Progress, first_of
 from simulator.files.text import language_of
 from simulator.harness.documents import (
@@ -26,7 +27,6 @@ from simulator.harness.likelihood import Likelihoods, teller
 from simulator.harness.session import Place, Session, say
 from simulator.scripts import MixedUser
 from simulator.sizes import tokens
-from simulator.types import Answer, Conversation, Ended, Rag, Turn, User, Utterance
 
 Watch = Callable[[Sequence[Conversation]], AbstractContextManager[Progress]]
 

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from simulator.errors import RunFileError
+from simulator.core.errors import RunFileError
+from simulator.core.settings import Settings
+from simulator.core.types import Answer, Conversation, Ended, Score, Status, Utterance
 from simulator.experiment import create_run
 from simulator.harness.naming import NOTE
 from simulator.harness.session import Session
-from simulator.settings import Settings
 from simulator.store import RunFile
-from simulator.types import Answer, Conversation, Ended, Score, Status, Utterance
 
 
 class RunBook:

@@ -13,14 +13,13 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from simulator import find
 from simulator.conversation import called
-from simulator.encodable import encodable
+from simulator.core import shelves
+from simulator.core.replies import encodable
+from simulator.core.types import Case, Conversation, Message, Query, traits_of
 from simulator.files.text import language_of
 from simulator.harness.session import Place, Session
 from simulator.masking import masked_case
-from simulator.traits import traits_of
-from simulator.types import Case, Conversation, Message, Query
 
 SCRIPTED = "scripted"
 _BOT = "assistant"
@@ -207,7 +206,7 @@ def _persona(session: Session, request: Any) -> str:
     is_name = isinstance(given, str) and len(given.split()) == 1
     if not is_name or _is_of_lm_eval(session, str(request.task_name)):
         return SCRIPTED
-    persona = find.persona(str(given))
+    persona = shelves.persona(str(given))
     session.playing.personas[persona.id] = persona
     return persona.id
 

@@ -7,9 +7,11 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from simulator.errors import InputError, RehearsalError
+from simulator.core.errors import InputError, RehearsalError
+from simulator.core.settings import Settings
+from simulator.core.shelves import ROOT, told
+from simulator.core.types import Conversation, Status
 from simulator.experiment import Progress
-from simulator.find import ROOT, told
 from simulator.harness import library
 from simulator.harness.asked import Asked
 from simulator.harness.asking import Asking
@@ -17,10 +19,8 @@ from simulator.harness.book import RunBook
 from simulator.harness.scores import names_of, number, scores_of
 from simulator.harness.session import begin
 from simulator.harness.sources import Sources, check_known, sources_of
-from simulator.settings import Settings
 from simulator.stage import Stage
 from simulator.store import read_run
-from simulator.types import Conversation, Status
 
 # Draws for those metrics whose error lm_eval does not have in closed form.
 BOOTSTRAP = 1000

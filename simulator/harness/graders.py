@@ -5,7 +5,9 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
-from simulator.errors import RehearsalError
+from simulator.core.errors import RehearsalError
+from simulator.core.settings import Settings
+from simulator.core.types import Answer, Case, Conversation, Failure, GradingContext, Score, Turn
 from simulator.experiment import first_of
 from simulator.grading import Grading
 from simulator.harness.documents import SCRIPTED, row_of
@@ -13,8 +15,6 @@ from simulator.harness.naming import metric_name
 from simulator.harness.rows import OF_A_TASK
 from simulator.harness.session import Session, current, say
 from simulator.outputs.splitting import object_within, text_at
-from simulator.settings import Settings
-from simulator.types import Answer, Case, Conversation, Exhibit, Failure, Score, Turn
 
 Asked = tuple[Mapping[str, Any], str]
 
@@ -130,7 +130,7 @@ class Grader:
             say(f"{self.task}: {failed:,} of {len(found):,} grades failed; they are in no mean.")
 
 
-def exhibits(doc: Mapping[str, Any], text: str) -> list[Exhibit]:
+def exhibits(doc: Mapping[str, Any], text: str) -> list[GradingContext]:
     """An answer before its judges: with its passages and earlier turns where the bot was asked here."""
     row = row_of(doc)
     talk = current().of_rows.get(row) if row else None
@@ -140,7 +140,9 @@ def exhibits(doc: Mapping[str, Any], text: str) -> list[Exhibit]:
     cut = last.model_copy(update={"answer": last.answer.model_copy(update={"text": text})})
     turns = (*talk.turns[:-1], cut)
     return [
-        Exhibit(conversation=talk.id, case=talk.case, persona=talk.persona, turn=turn, earlier=turns[:at])
+        GradingContext(
+            conversation=talk.id, case=talk.case, persona=talk.persona, turn=turn, earlier=turns[:at]
+        )
         for at, turn in enumerate(turns)
     ]
 

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from simulator.errors import InputError
+from simulator.core.errors import InputError
 
 NEEDED = "lm-eval>=0.4.12"
 OURS = ("simulator.harness.model", "simulator.harness.tasks")

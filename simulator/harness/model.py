@@ -8,10 +8,10 @@ from lm_eval import models
 from lm_eval.api.model import LM
 from lm_eval.api.registry import register_model
 
+from simulator.core.settings import Settings, load
 from simulator.harness.asking import Asking
 from simulator.harness.documents import as_chat
 from simulator.harness.session import begin
-from simulator.settings import Settings, load
 
 # Named here so that they are registered before ours, which would else be the only one.
 ITS_OWN = models.MODEL_MAPPING

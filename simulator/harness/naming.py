@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from simulator.prompts import Texts
+from simulator.core.templates import Texts
 
 TEXT = Texts(Path(__file__).with_name("words.toml"))
 # The note of a run that says by which tasks it was made, and what lm_eval made of them.

@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from simulator.core.errors import CaseFileError, InputError
+from simulator.core.settings import Settings, from_run
+from simulator.core.types import Case
 from simulator.datasets.labels import labels_in
-from simulator.errors import CaseFileError, InputError
 from simulator.harness.documents import NO_TEXT
 from simulator.prompting.applied import applied
 from simulator.prompting.rendering import Rendered, Rendering
 from simulator.row_plan import plan_rows
-from simulator.settings import Settings, from_run
-from simulator.types import Case
 
 Document = dict[str, Any]
 # What a written task says of itself: settings of a rehearsal that concern its rows and who grades them.

@@ -4,12 +4,12 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from simulator.encodable import encodable
+from simulator.core.replies import encodable
+from simulator.core.types import MAIN, Conversation, Score
 from simulator.harness.documents import row_of
 from simulator.harness.graders import Extracted, graded_of, names_of_task
 from simulator.harness.naming import PLAIN, TEXT, metric_name
 from simulator.harness.session import Session
-from simulator.types import MAIN, Conversation, Score
 
 PERCENT = (0.0, 100.0)
 # Pairs of a document's log-likelihood and its length.

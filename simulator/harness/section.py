@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import Any
 
+from simulator.core.translations import plain
+from simulator.core.types import Language, Results
 from simulator.harness.naming import NOTE, TEXT, metric_name
 from simulator.reports.section import Section
 from simulator.reports.table import Cell, Table, count
-from simulator.reports.words import plain
-from simulator.types import Language, Results
 
 
 def section(results: Results, language: Language) -> Section | None:

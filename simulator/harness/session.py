@@ -9,12 +9,12 @@ import sys
 from collections.abc import Coroutine, Mapping
 from typing import Any, TypeVar
 
-from simulator import find
-from simulator.endpoints import endpoints
-from simulator.settings import Settings, load
+from simulator.core import shelves
+from simulator.core.roles import endpoints
+from simulator.core.settings import Settings, load
+from simulator.core.types import Conversation, Language, Rag, Results
 from simulator.spending import Ledger
 from simulator.stage import Stage
-from simulator.types import Conversation, Language, Rag, Results
 
 T = TypeVar("T")
 # A document: the task's name, and its number there.
@@ -28,7 +28,7 @@ class Session:
         """Whatever is wrong with the settings shows here; `earlier` is the run that is gone on with."""
         self.settings = settings.model_copy(update={"protocol": "single_turn"})
         self.ledger = Ledger.of(settings, earlier)
-        self.stage = Stage(self.settings, endpoints(settings), (find.scripted(),), self.ledger)
+        self.stage = Stage(self.settings, endpoints(settings), (shelves.scripted(),), self.ledger)
         self.tasks: Mapping[str, Any] = {}
         # What was held for a document, as often as it was asked; and for a row of one of our own tasks.
         self.talks: dict[Place, list[Conversation]] = {}

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from simulator.errors import CaseFileError, InputError
+from simulator.core.errors import CaseFileError, InputError
 
 YAML = (".yaml", ".yml")
 # Builders of `datasets` that read files; every other path is a folder, or the name of a data set on the hub.

@@ -8,12 +8,13 @@ from typing import Any
 
 import yaml
 
-from simulator import __version__, find
-from simulator.errors import InputError, RunFileError
+from simulator import __version__
+from simulator.core import shelves
+from simulator.core.errors import InputError, RunFileError
+from simulator.core.settings import Settings
 from simulator.grading import Grading
 from simulator.harness.rows import OF_A_TASK, check_written, documents, is_chosen
 from simulator.harness.session import current
-from simulator.settings import Settings
 
 _FUNCTIONS = Path(__file__).with_name("functions.txt")
 # Fields that may name a file, and those of which every name may.
@@ -57,7 +58,7 @@ def write_tasks(
     written = [(target.with_name(f"{each['task']}.yaml") if several else target, each) for each in tasks]
     if several:
         written.append((target, group_of(name, tasks)))
-    root = Template(_FUNCTIONS.read_text(encoding="utf-8")).substitute(root=repr(str(find.ROOT)))
+    root = Template(_FUNCTIONS.read_text(encoding="utf-8")).substitute(root=repr(str(shelves.ROOT)))
     for path, text in [(functions, root), *((path, _yaml(told)) for path, told in written)]:
         _write(path, text)
     return tuple(path for path, _ in written)

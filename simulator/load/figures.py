@@ -16,10 +16,10 @@ from math import fsum
 
 from simulator.analysis.figures import Summary
 from simulator.analysis.intervals import ends_of, interval_of_mean
-from simulator.analysis.summary import turn_failure
+from simulator.analysis.spoken import turn_failure
+from simulator.core.types import Results, Score, Turn, Value
 from simulator.load.times import Asked, Sat, sittings_of
 from simulator.overview import counted
-from simulator.types import Results, Score, Turn, Value
 
 # Parts of the run that the curve shows.
 SPANS = 48

@@ -4,8 +4,7 @@ import math
 import random
 from collections.abc import Iterator
 
-from simulator.notation import Arrival, read_arrival
-from simulator.settings import Settings
+from simulator.core.settings import Arrival, Settings, read_arrival
 
 # Of the logarithm of thinking times: one in six is longer than 1.6 times the median.
 SPREAD = 0.5

@@ -4,15 +4,14 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from simulator.errors import InputError
+from simulator.core.errors import InputError
+from simulator.core.settings import Settings, flag
+from simulator.core.types import Case, Conversation, Rag, Turn, User, Utterance, traits_of
 from simulator.experiment import Progress, Sitting
 from simulator.load.pace import Pace
 from simulator.load.times import Watch
-from simulator.settings import Settings, flag
 from simulator.stage import Stage
 from simulator.store import RunFile
-from simulator.traits import traits_of
-from simulator.types import Case, Conversation, Rag, Turn, User, Utterance
 
 
 def check_load(settings: Settings) -> None:

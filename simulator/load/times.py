@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
-from simulator.errors import RunFileError
-from simulator.settings import Settings
+from simulator.core.errors import RunFileError
+from simulator.core.settings import Settings
+from simulator.core.types import Answer, Utterance, Value
 from simulator.store import RunFile
-from simulator.types import Answer, Utterance, Value
 
 NOTE = "load"
 # Seconds between two writings of the note, at least, and so many times what one writing took.

@@ -1,8 +1,8 @@
 """Which of the made questions are proposed: near duplicates are dropped, and everything is accounted for."""
 
+from simulator.core.types import Case
 from simulator.making.kinds import MADE, Kind, Made, Rejected, Wording
 from simulator.making.near import NearDuplicates
-from simulator.types import Case
 
 
 class Acceptance:

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
+from simulator.core.errors import InputError
+from simulator.core.types import Language, Passage
 from simulator.counting.segments import sentences
-from simulator.errors import InputError
 from simulator.files.text import language_of
 from simulator.knowledge import read_knowledge
-from simulator.types import Language, Passage
 
 # Shorter texts hold no fact to ask about: a heading, a link.
 SHORTEST = {"ja": 25, "en": 60}

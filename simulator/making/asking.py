@@ -7,6 +7,8 @@ from string import Template
 
 from pydantic import BaseModel
 
+from simulator.core.templates import check_languages, fingerprint, quote, read_toml, render
+from simulator.core.types import Case, Language, Message
 from simulator.llm import Messages
 from simulator.making.articles import Article
 from simulator.making.forms import (
@@ -20,8 +22,6 @@ from simulator.making.forms import (
 )
 from simulator.making.kinds import OUT_OF_SCOPE, PAIRED, Kind
 from simulator.making.plan import Task
-from simulator.prompts import check_languages, fingerprint, quote, read_toml, render
-from simulator.types import Case, Language, Message
 
 FILE = Path(__file__).with_name("questions.toml")
 _VARIABLES: dict[str, set[str]] = {

@@ -5,6 +5,8 @@ from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from string import Template
 
+from simulator.core.templates import stable_int
+from simulator.core.types import Case, Language
 from simulator.making.acceptance import Acceptance, tags
 from simulator.making.articles import Article
 from simulator.making.checks import fault_of_form
@@ -13,8 +15,6 @@ from simulator.making.kinds import OUT_OF_SCOPE, Kind, Made, Rejected, Wording, 
 from simulator.making.plan import Plan, company, fitting, outside
 from simulator.making.statements import Asked, asked_of, in_context
 from simulator.making.wording import worded
-from simulator.prompts import stable_int
-from simulator.types import Case, Language
 
 # A language that fewer than this share of the articles are in is no language of the desk.
 SPOKEN = 0.1

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from simulator.errors import InputError
+from simulator.core.errors import InputError
+from simulator.core.types import Case
 from simulator.files.text import plain_suffix
 from simulator.files.values import READERS, Cell
 from simulator.making.kinds import Rejected
 from simulator.reports.sheet_questions import history_lines
-from simulator.types import Case
 
 COLUMNS = (
     "id", "question", "language", "history", "references", "passages", "answerable", "handover", "goal",

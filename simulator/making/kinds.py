@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
 
-from simulator.errors import InputError, UnknownName
-from simulator.types import Case, Value
+from simulator.core.errors import InputError, UnknownName
+from simulator.core.types import Case, Value
 
 Kind = Literal[
     "simple", "number", "procedure", "two-passages", "comparison", "follow-up", "complaint",

@@ -9,19 +9,20 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from simulator.cases import read_cases
+from simulator.core.errors import AccessDenied, ModelFailure
+from simulator.core.templates import stable_int
+from simulator.core.types import Case, Facts, Language, Message
 from simulator.counting.dialogue_acts import parts
-from simulator.errors import AccessDenied, ModelFailure
 from simulator.files.turns import NO_QUESTION
-from simulator.forecast import tokens
 from simulator.llm import Model
 from simulator.making.acceptance import Acceptance
 from simulator.making.asking import Prompts
 from simulator.making.forms import Distilled, Speaker, Speakers
 from simulator.making.kinds import MADE, Made
 from simulator.making.writing import each_of
-from simulator.prompts import stable_int
-from simulator.redaction import Redactor, redacted_case
-from simulator.types import Case, Facts, Language, Message
+from simulator.redaction.redactor import Redactor
+from simulator.redaction.structured import redacted_case
+from simulator.sizes import tokens
 
 FROM_LOGS = "from-logs"
 _GREETING = re.compile(

@@ -5,12 +5,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from simulator import find
-from simulator.endpoints import LEXICAL, endpoints
-from simulator.errors import AccessDenied, ModelFailure
-from simulator.forecast import ANSWER, tokens
+from simulator.connections import Connections
+from simulator.core import shelves
+from simulator.core.errors import AccessDenied, ModelFailure
+from simulator.core.roles import LEXICAL, endpoints
+from simulator.core.settings import Settings
+from simulator.core.types import Language, Role, Spending
 from simulator.limits import GRADING
-from simulator.llm import Connections, Model
+from simulator.llm import Model
 from simulator.making.articles import Article, read_articles
 from simulator.making.asking import Prompts
 from simulator.making.byrule import RuleMade
@@ -21,9 +23,8 @@ from simulator.making.personas import save_personas
 from simulator.making.plan import Plan, Task
 from simulator.making.writing import Writer
 from simulator.models import Models
-from simulator.settings import Settings
+from simulator.sizes import ANSWER, tokens
 from simulator.spending import Ledger, Prices, together
-from simulator.types import Language, Role, Spending
 
 # How often what was rejected or failed is made up for with further tasks.
 ROUNDS = 3
@@ -141,7 +142,7 @@ class Making:
         model = self._model("judge", CHECKING)
         if model is None or self.logs is None:
             return [], "no model"
-        shelf = {name: find.persona(name) for name in find.persona_names()}
+        shelf = {name: shelves.persona(name) for name in shelves.persona_names()}
         try:
             speakers = await self.logs.speakers(model, self.prompts, sorted(shelf), self.settings.seed)
         except AccessDenied:

@@ -5,9 +5,9 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from simulator.errors import InputError
+from simulator.core.errors import InputError
+from simulator.core.types import Language, Persona
 from simulator.making.forms import Speaker
-from simulator.types import Language, Persona
 
 NOTE = "# Made from recorded dialogues: how such customers speak. Read it over before it is used."
 

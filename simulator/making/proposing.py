@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from simulator.core.types import Case, Language
 from simulator.making.near import NearDuplicates
-from simulator.types import Case, Language
 
 QUESTIONS = "questions"
 # What the command says of it all.
@@ -23,8 +23,9 @@ class Proposed(NamedTuple):
 
 def check(sheet: str | None, worksheet: str | None) -> None:
     """Raises InputError where the sheet is not named, or nobody may write to it: before anything is paid."""
-    from simulator.errors import InputError
-    from simulator.reports.sheets import account, target
+    from simulator.core.errors import InputError
+    from simulator.reports.sheets.address import target
+    from simulator.reports.sheets.credentials import account
 
     if not sheet:
         msg = "--to sheets: which? Give --sheet KEY or its address."
@@ -36,7 +37,8 @@ def check(sheet: str | None, worksheet: str | None) -> None:
 def propose(cases: Sequence[Case], sheet: str, worksheet: str, language: Language) -> Proposed:
     """Adds rows for what is not there yet; rows that are there, people's and ours, stay as they are."""
     from simulator.reports.sheet_questions import proposals_sheet
-    from simulator.reports.sheets import pull, push, target
+    from simulator.reports.sheets import pull, push
+    from simulator.reports.sheets.address import target
 
     at = target(sheet, worksheet)
     rows = pull(at, (QUESTIONS,)).rows.get(QUESTIONS, ())

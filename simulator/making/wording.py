@@ -6,11 +6,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from simulator.core.templates import read_toml
+from simulator.core.types import Language
 from simulator.counting.units import STOP_WORDS
 from simulator.making.kinds import Wording
 from simulator.making.statements import Asked
-from simulator.prompts import read_toml
-from simulator.types import Language
 from simulator.typing_variation import vary
 
 FILE = Path(__file__).with_name("wordings.toml")

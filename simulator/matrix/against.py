@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from simulator.analysis.intervals import LEVEL
 from simulator.changes.differences import FEWEST_CASES
 from simulator.changes.exact import wilcoxon
-from simulator.types import Value
+from simulator.core.types import Value
 
 Floats = NDArray[np.float64]
 # `equal`: every cell has the same.

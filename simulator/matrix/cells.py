@@ -4,8 +4,8 @@ import contextlib
 import sqlite3
 from pathlib import Path
 
+from simulator.core.types import Results
 from simulator.matrix.record import RecordFile
-from simulator.types import Results
 
 
 def left_for(file: RecordFile, at: int, budget: float) -> float:

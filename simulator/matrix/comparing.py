@@ -11,17 +11,17 @@ import numpy as np
 from simulator.analysis.classification import Classification
 from simulator.analysis.classification_run import classifications, is_label
 from simulator.analysis.figures import Summary
+from simulator.core.settings import Settings, from_run
+from simulator.core.types import Language, Results, Usage
 from simulator.matrix.against import Against, Floats, Graded, against_best
 from simulator.matrix.figures import CellFigures, Compared, DataFigures, JudgeFigures, Labels
 from simulator.matrix.labelled import Read, f1_against_best, read_of
 from simulator.matrix.record import Held, Record, State, run_of, state_of
 from simulator.outcome import figures_of, gate_of
 from simulator.overview import counted
-from simulator.settings import Settings, from_run
 from simulator.spending import Prices
 from simulator.store import NAME as RUN_FILE
 from simulator.store import read_run
-from simulator.types import Language, Results, Usage
 
 # Its model is one of the run's own roles: what its answers cost stands in the run already.
 _OWN_BOT = "demo"

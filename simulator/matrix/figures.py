@@ -6,10 +6,10 @@ from typing import Any
 
 from pydantic import Field
 
+from simulator.core.types import Language, Value
 from simulator.matrix.against import Against
 from simulator.matrix.plan import Cell
 from simulator.matrix.record import State
-from simulator.types import Language, Value
 
 
 class JudgeFigures(Value):

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from simulator.analysis.classification import Classification, headline, per_class
 from simulator.analysis.intervals import LEVEL
 from simulator.changes.differences import FEWEST_CASES
+from simulator.core.types import Results
 from simulator.matrix.against import Against, Floats, against_highest
-from simulator.types import Results
 
 # A row's own label and what was read from the answer (None: nothing), for each time it was asked.
 Told = tuple[tuple[str, str | None], ...]

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import Field, JsonValue
 
-from simulator.types import Text, Value
+from simulator.core.types import Text, Value
 
 
 class DataSet(Value):

@@ -4,13 +4,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from simulator.errors import InputError, UnknownName
-from simulator.given import FILES, bot_named_in, judges_named_in, named_in, plain, prompt_named_in, short
-from simulator.hidden import is_secret
+from simulator.core.errors import InputError, UnknownName
+from simulator.core.secrets import is_secret
+from simulator.core.settings import (
+    FILES,
+    Settings,
+    bot_named_in,
+    judges_named_in,
+    named_in,
+    plain,
+    prompt_named_in,
+    short,
+)
+from simulator.core.templates import read_toml
+from simulator.core.types import PASSED
 from simulator.matrix.plan import Bot, DataSet, Matrix, PromptOf
-from simulator.prompts import read_toml
-from simulator.settings import Settings
-from simulator.types import PASSED
 
 TABLE = "matrix"
 _AXES = ("cases", "prompts", "models")

@@ -18,12 +18,12 @@ from typing import IO, Any, Literal
 from pydantic import Field, JsonValue, ValidationError
 
 from simulator import reading, schema
-from simulator.errors import RunFileError
+from simulator.core.errors import RunFileError
+from simulator.core.types import Run, Value
 from simulator.files.beside import beside
 from simulator.matrix.plan import Cell
 from simulator.store import NAME as RUN_FILE
 from simulator.store import hold
-from simulator.types import Run, Value
 
 NAME = "matrix.json"
 # `planned`: nothing of it is there; `begun`: its run broke off; `failed`: it cannot be held as it is.

@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from simulator.core.errors import InputError
+from simulator.core.settings import NOT_OF_THE_RUN, PREFIX, Settings, from_run, load
+from simulator.core.types import PASSED
 from simulator.datasets.reading import has_rows_in
-from simulator.errors import InputError
-from simulator.given import PREFIX
 from simulator.matrix.plan import Cell, Matrix
 from simulator.matrix.reading import CHAT, MODEL
-from simulator.settings import NOT_OF_THE_RUN, Settings, from_run, load
-from simulator.types import PASSED
 
 # How fast, for how much, how long to wait: these change nothing about what comes out.
 _OF_THE_SITTING = frozenset(

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from simulator.errors import InputError
+from simulator.core.errors import InputError
 from simulator.merging.parts import Part
 
 # How fast and for how much, or which part: these may differ between the parts of one run.

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from simulator.core.errors import InputError, RehearsalError
+from simulator.core.settings import Shard
+from simulator.core.types import Conversation, Run, Status
 from simulator.customers.replaying import AGAIN
-from simulator.errors import InputError, RehearsalError
 from simulator.merging.agreeing import check_agreement
 from simulator.merging.notes import joined
 from simulator.merging.parts import MERGED, Held, Joined, Part
 from simulator.merging.rows import copy_rows
 from simulator.merging.shards import plan_digest
-from simulator.notation import Shard
 from simulator.plan import read_plan
 from simulator.store import RunFile, new_run_id
-from simulator.types import Conversation, Run, Status
 
 # Who holds a conversation: the number of the part, and what it holds.
 Owners = Mapping[str, tuple[int, Held]]

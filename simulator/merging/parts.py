@@ -8,13 +8,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from simulator.core.errors import RunFileError
+from simulator.core.settings import Settings, from_run, read_shard
+from simulator.core.types import Conversation, Persona, Results, Run, Score, Value
 from simulator.customers.replaying import AGAIN
-from simulator.errors import RunFileError
 from simulator.merging.shards import NOTE, Place, plan_digest
-from simulator.notation import read_shard
-from simulator.settings import Settings, from_run
 from simulator.store import NAME, find_run, read_run
-from simulator.types import Conversation, Persona, Results, Run, Score, Value
 
 # The note of a run that was put together.
 MERGED = "merged"

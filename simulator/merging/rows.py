@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 
-from simulator.errors import RunFileError
+from simulator.core.errors import RunFileError
 
 # Notes are joined, and the plan is written, by whoever puts the parts together.
 _NOT_COPIED = ("about", "conversations")

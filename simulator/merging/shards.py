@@ -4,8 +4,8 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 
-from simulator.notation import Shard
-from simulator.types import Conversation, Value
+from simulator.core.settings import Shard
+from simulator.core.types import Conversation, Value
 
 # The note of a run that is a part of a larger one.
 NOTE = "shard"

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
+from simulator.core.templates import Texts
+from simulator.core.translations import told_in
+from simulator.core.types import Language, Results
 from simulator.merging.parts import joined_of
-from simulator.messages import told_in
-from simulator.prompts import Texts
-from simulator.types import Language, Results
 
 TEXT = Texts(Path(__file__).with_name("words.toml"))
 

@@ -7,8 +7,8 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
+from simulator.core.errors import InputError, UnknownName
 from simulator.counting.segments import CJK
-from simulator.errors import InputError, UnknownName
 from simulator.metrics.forms import folded, squad_form
 from simulator.metrics.porter import stem
 

@@ -3,7 +3,7 @@
 import unicodedata
 from collections.abc import Sequence
 
-from simulator.types import Case
+from simulator.core.types import Case
 from simulator.typography import straight
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"

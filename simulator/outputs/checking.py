@@ -3,12 +3,12 @@
 import json
 from collections.abc import Iterable
 
-from simulator.errors import CaseFileError
+from simulator.core.errors import CaseFileError
+from simulator.core.types import Case
 from simulator.files.quoting import shown
 from simulator.outputs.metric_file import DEFAULT, Outputs
 from simulator.outputs.parts import output_names
 from simulator.outputs.splitting import text_at, unfenced, whole_object
-from simulator.types import Case
 
 _LISTED = 8
 

@@ -7,6 +7,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from simulator.core.templates import Texts
+from simulator.core.types import Case, Language
 from simulator.datasets.choosing import table
 from simulator.datasets.forms import form_of
 from simulator.files.text import language_of
@@ -15,8 +17,6 @@ from simulator.metrics.forms import plain_form
 from simulator.outputs.metric_file import DEFAULT, Metric, Outputs
 from simulator.outputs.splitting import output_text, whole_object
 from simulator.outputs.writing import number
-from simulator.prompts import Texts
-from simulator.types import Case, Language
 
 Form: TypeAlias = Literal[
     "label", "choice", "repeated", "number", "phrase", "code", "json", "sentence", "text"

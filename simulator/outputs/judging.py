@@ -5,16 +5,16 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from simulator import find
+from simulator.core import shelves
+from simulator.core.settings import Settings
+from simulator.core.templates import Texts
+from simulator.core.types import PASSED, Case, GradingContext, Score
 from simulator.judging import Judging, Panel
 from simulator.outputs.checking import most_unnamed
 from simulator.outputs.metric_file import DEFAULT, Metric, Outputs, read_outputs
 from simulator.outputs.parts import Part, exhibit_of, is_reference, parts_of
 from simulator.outputs.traits import COMPARES
-from simulator.prompts import Texts
 from simulator.rubrics import Rubric, load_judge
-from simulator.settings import Settings
-from simulator.types import PASSED, Case, Exhibit, Score
 
 TEXTS = Texts(Path(__file__).with_name("words.toml"))
 
@@ -48,20 +48,20 @@ class OutputJudges:
     @property
     def judges(self) -> dict[str, Judge]:
         """Each under the name that its scores would have by themselves."""
-        return {find.judge_name(name): judge for name, judge in self._found.items()}
+        return {shelves.judge_name(name): judge for name, judge in self._found.items()}
 
     @property
     def asked(self) -> list[tuple[str, Judge]]:
         """Who is asked about a row at most: one entry for each judge of each output."""
         times = {DEFAULT: self.unnamed}
         metrics = [each for name, found in self.file.named.items() for each in found * times.get(name, 1)]
-        return [(find.judge_name(metric.judge), self._found[metric.judge]) for metric in metrics]
+        return [(shelves.judge_name(metric.judge), self._found[metric.judge]) for metric in metrics]
 
     def expect(self, cases: Iterable[Case]) -> None:
         """Counts how many unnamed outputs there are in a row at most."""
         self.unnamed = most_unnamed(self.file, cases)
 
-    def names(self, exhibit: Exhibit) -> set[str]:
+    def names(self, exhibit: GradingContext) -> set[str]:
         """What the scores of this row's outputs are filed under."""
         parts = parts_of(self.file, exhibit).parts
         return {f"{part.output}.{metric.filed}" for part in parts for metric in part.metrics}
@@ -71,7 +71,7 @@ class OutputJudges:
     ) -> "OutputPanel":
         """All of them at their work; `judgings` makes those of some judges, `whole` grade whole answers."""
         made = {
-            name: (judgings({find.judge_name(name): judge}), compares(judge))
+            name: (judgings({shelves.judge_name(name): judge}), compares(judge))
             for name, judge in self._found.items()
         }
         return OutputPanel(self.file, made, whole)
@@ -95,7 +95,7 @@ class OutputPanel(Panel):
         self.outputs, self.judgings_of = outputs, judgings_of
 
     async def grade(
-        self, exhibit: Exhibit, done: Collection[str] = (), keep: Keep = lambda _: None
+        self, exhibit: GradingContext, done: Collection[str] = (), keep: Keep = lambda _: None
     ) -> list[Score]:
         """The scores of a row, and whether all of it passed; as `Panel.grade` does.
 
@@ -117,13 +117,13 @@ class OutputPanel(Panel):
         keep([verdict])
         return [*scores, verdict]
 
-    def _judgings(self, part: Part, metric: Metric, exhibit: Exhibit) -> list[Judging]:
+    def _judgings(self, part: Part, metric: Metric, exhibit: GradingContext) -> list[Judging]:
         """Those of one judge of one output, or the score itself where no judge is needed."""
         inner, by_reference = self.judgings_of[metric.judge]
         ruled = _ruled(part, metric, exhibit, by_reference)
         return [_already(ruled)] if ruled else [_of_output(each, part, metric) for each in inner]
 
-    def _verdict(self, exhibit: Exhibit, scores: Sequence[Score], extra: Sequence[str]) -> Score:
+    def _verdict(self, exhibit: GradingContext, scores: Sequence[Score], extra: Sequence[str]) -> Score:
         """Whether every output reached its thresholds: what gate, colour and history go by."""
         mine = [score for score in scores if "output" in score.detail and "@" not in score.judge]
         missed = [score for score in mine if score.detail.get("passed") is False]
@@ -163,7 +163,7 @@ def _filed_as(judging: Judging) -> str:
     return str(getattr(rubrics[0], "name", "") or getattr(judging, "name", ""))
 
 
-def _ruled(part: Part, metric: Metric, exhibit: Exhibit, by_reference: bool) -> Score | None:
+def _ruled(part: Part, metric: Metric, exhibit: GradingContext, by_reference: bool) -> Score | None:
     """The score that takes no judge: of what could not be extracted, and of empty texts."""
     language = exhibit.case.language
     if part.missing:
@@ -181,14 +181,14 @@ def _ruled(part: Part, metric: Metric, exhibit: Exhibit, by_reference: bool) -> 
     return None
 
 
-def _graded(part: Part, metric: Metric, exhibit: Exhibit, *, right: bool, **told: Any) -> Score:
+def _graded(part: Part, metric: Metric, exhibit: GradingContext, *, right: bool, **told: Any) -> Score:
     grade = {"value": float(right), "raw": metric.scale[right], "scale": metric.scale}
     score = _score(f"{part.output}.{metric.filed}", exhibit, state="scored", **grade, **told)
     return _held(score, part, metric)
 
 
 def _already(score: Score) -> Judging:
-    async def judging(_: Exhibit, done: Collection[str]) -> list[Score]:
+    async def judging(_: GradingContext, done: Collection[str]) -> list[Score]:
         return [] if score.judge in done else [score]
 
     return judging
@@ -198,7 +198,7 @@ def _of_output(inner: Judging, part: Part, metric: Metric) -> Judging:
     """A judging that is shown one output instead of the whole answer."""
     own, called = f"{part.output}.{metric.filed}", _filed_as(inner)
 
-    async def judging(exhibit: Exhibit, done: Collection[str]) -> list[Score]:
+    async def judging(exhibit: GradingContext, done: Collection[str]) -> list[Score]:
         marks = [name.removeprefix(own) for name in done if name.partition("@")[0] == own]
         found = await inner(exhibit_of(part, exhibit), {f"{called}{mark}" for mark in marks})
         return [_held(_renamed(score, own), part, metric) for score in found]
@@ -232,7 +232,7 @@ def _passes(score: Score, part: Part, metric: Metric) -> bool:
     return metric.judge in COMPARES and is_reference(part)
 
 
-def _told(score: Score, exhibit: Exhibit) -> str:
+def _told(score: Score, exhibit: GradingContext) -> str:
     """Which output missed what."""
     if "not_extracted" in score.detail:
         return TEXTS(exhibit.case.language, "missed_text", name=score.judge)
@@ -240,5 +240,5 @@ def _told(score: Score, exhibit: Exhibit) -> str:
     return TEXTS(exhibit.case.language, "missed", name=score.judge, value=value, threshold=threshold)
 
 
-def _score(judge: str, exhibit: Exhibit, **fields: Any) -> Score:
+def _score(judge: str, exhibit: GradingContext, **fields: Any) -> Score:
     return Score(judge=judge, conversation=exhibit.conversation, turn=exhibit.turn.index, **fields)

@@ -13,16 +13,16 @@ from typing import Any, NamedTuple
 
 from pydantic import Field
 
-from simulator import find
-from simulator.datasets.names import ARTICLE_NAMES, our_name
-from simulator.errors import CaseFileError, InputError, UnknownName
+from simulator.core import shelves
+from simulator.core.errors import CaseFileError, InputError, UnknownName
+from simulator.core.shelves import ARTICLE_NAMES, our_name
+from simulator.core.templates import fingerprint
+from simulator.core.types import Value
 from simulator.files.quoting import printable, shown
 from simulator.files.text import read_text
 from simulator.judging import scale_of
 from simulator.outputs.traits import WHOLE
-from simulator.prompts import fingerprint
 from simulator.rubrics import Rubric, load_judge
-from simulator.types import Value
 
 # The outputs that nobody named, and an answer that is plain text.
 DEFAULT = "default"
@@ -44,7 +44,7 @@ class Metric(Value):
     @property
     def filed(self) -> str:
         """What its scores are called after the output: the name as given, without a folder."""
-        return self.name if our_name(self.name) != self.name else find.judge_name(self.name)
+        return self.name if our_name(self.name) != self.name else shelves.judge_name(self.name)
 
 
 class Outputs(Value):
@@ -148,7 +148,7 @@ def _checked(path: Path, output: str, name: str, given: Mapping[str, Any], line:
     try:
         judge = load_judge(our_name(name))
     except UnknownName:
-        error = UnknownName("judge", name, {*find.judge_names(), *ARTICLE_NAMES})
+        error = UnknownName("judge", name, {*shelves.judge_names(), *ARTICLE_NAMES})
         raise _fault(path, line, f"{output}: {error}") from None
     except InputError as error:
         raise _fault(path, line, f"{output}: {error}") from None

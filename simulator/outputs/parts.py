@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
+from simulator.core.types import GradingContext
 from simulator.metrics.forms import plain_form
 from simulator.outputs.metric_file import DEFAULT, Metric, Outputs
 from simulator.outputs.splitting import Object, object_within, output_text, text_at, whole_object
-from simulator.types import Exhibit
 
 Missing = Literal["", "json", "key"]
 
@@ -28,7 +28,7 @@ class Parts(NamedTuple):
     extra: tuple[str, ...] = ()
 
 
-def parts_of(outputs: Outputs, exhibit: Exhibit) -> Parts:
+def parts_of(outputs: Outputs, exhibit: GradingContext) -> Parts:
     """The outputs that the references have; without any reference, those that the file names.
 
     References that are no JSON objects make the whole answer one output, `default`.
@@ -47,7 +47,7 @@ def parts_of(outputs: Outputs, exhibit: Exhibit) -> Parts:
 Wanted = tuple[str, tuple[Metric, ...], tuple[str, ...]]
 
 
-def _by_reference(outputs: Outputs, exhibit: Exhibit, objects: Sequence[Object]) -> Parts:
+def _by_reference(outputs: Outputs, exhibit: GradingContext, objects: Sequence[Object]) -> Parts:
     wanted: list[Wanted] = []
     for name in output_names(outputs, objects[0]):
         right = [text for found in objects if (text := text_at(found, name)) is not None]
@@ -68,7 +68,7 @@ def output_names(outputs: Outputs, reference: Object) -> list[str]:
     return [*plain, *inside]
 
 
-def _split(exhibit: Exhibit, wanted: Iterable[Wanted], known: Iterable[str]) -> Parts:
+def _split(exhibit: GradingContext, wanted: Iterable[Wanted], known: Iterable[str]) -> Parts:
     """Each wanted output with its text in the answer, or what of it is missing."""
     wanted, answer = list(wanted), exhibit.turn.answer
     names = [name for name, _, _ in wanted]
@@ -82,7 +82,7 @@ def _split(exhibit: Exhibit, wanted: Iterable[Wanted], known: Iterable[str]) -> 
     return Parts(tuple(parts), tuple(key for key in found or () if key not in known))
 
 
-def exhibit_of(part: Part, exhibit: Exhibit) -> Exhibit:
+def exhibit_of(part: Part, exhibit: GradingContext) -> GradingContext:
     """What is put before the judges of one output: its text as the answer, its references as the case's."""
     turn, case = exhibit.turn, exhibit.case
     answer = turn.answer if turn.answer.error else turn.answer.model_copy(update={"text": part.answer})

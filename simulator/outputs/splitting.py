@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from simulator.encodable import encodable
+from simulator.core.replies import encodable
 from simulator.outputs.numerals import number_text
 
 _FENCED = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)", re.DOTALL)

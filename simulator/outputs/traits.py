@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from simulator.prompts import read_toml
+from simulator.core.templates import read_toml
 
 _TABLES = read_toml(Path(__file__).with_suffix(".toml"))
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from simulator.errors import CaseFileError, InputError
+from simulator.core.errors import CaseFileError, InputError
 from simulator.files.beside import beside
 from simulator.files.text import read_text
 from simulator.outputs.metric_file import items_of, members_of, objects_in

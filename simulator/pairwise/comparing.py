@@ -6,12 +6,13 @@ from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
-from simulator import find
-from simulator.endpoints import LEXICAL, endpoints
-from simulator.errors import InputError
-from simulator.forecast import tokens
+from simulator.connections import Connections
+from simulator.core import shelves
+from simulator.core.errors import InputError
+from simulator.core.roles import LEXICAL, endpoints
+from simulator.core.settings import Settings
+from simulator.core.types import Language, Results, Spending
 from simulator.limits import GRADING
-from simulator.llm import Connections
 from simulator.models import Models
 from simulator.pairwise.figures import Apart, Compared, compared
 from simulator.pairwise.judging import ModelJudging, PairJudging, by_rule
@@ -21,10 +22,9 @@ from simulator.pairwise.pairs import Matched, Pair, matched
 from simulator.pairwise.prompt import PairPrompt
 from simulator.pairwise.sitting import judged
 from simulator.pairwise.stand_in import StandInJudging
-from simulator.settings import Settings
+from simulator.sizes import tokens
 from simulator.spending import Ledger
 from simulator.store import find_run, read_run
-from simulator.types import Language, Results, Spending
 
 # Runs are shown as A, B, C ...
 MOST = 10
@@ -59,8 +59,8 @@ class Comparing:
         }
         if not self.pairs:
             raise InputError(_nothing(self.matches))
-        guidelines = Path(settings.guidelines or find.JUDGES / "_guidelines.toml")
-        self.prompt = PairPrompt(find.JUDGES / "_pairwise.toml", guidelines)
+        guidelines = Path(settings.guidelines or shelves.JUDGES / "_guidelines.toml")
+        self.prompt = PairPrompt(shelves.JUDGES / "_pairwise.toml", guidelines)
         self.ledger = Ledger.of(settings)
         self._connections = Connections.of(settings)
         self._models = Models(endpoints(settings), self._connections, self.ledger)

@@ -6,10 +6,10 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from simulator.core.document import wrap
+from simulator.core.translations import plain
 from simulator.pairwise.sections import Shown, sections
 from simulator.reports.listing import Item, Section
-from simulator.reports.words import plain
-from simulator.reports.wrapping import wrap
 
 _ALARM, _SOFT, _TITLE = "bold red", "dim", "bold underline"
 

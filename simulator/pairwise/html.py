@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
+from simulator.core.translations import plain
 from simulator.pairwise.sections import Shown, say_in, sections
 from simulator.reports.html_page import part, policy
-from simulator.reports.words import plain
 
 FOLDER = Path(__file__).parent
 # The length of a whole bar.

@@ -3,16 +3,16 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from simulator.encodable import encodable
-from simulator.errors import AccessDenied, ModelFailure
+from simulator.core.errors import AccessDenied, ModelFailure
+from simulator.core.replies import encodable
+from simulator.core.templates import fingerprint, stable_int
+from simulator.core.types import GradingContext
 from simulator.llm import Model
 from simulator.pairwise.kept import Kept
 from simulator.pairwise.outcome import Ballot, Outcome, Read, Side, Verdict, outcome, settled
 from simulator.pairwise.pairs import Pair
 from simulator.pairwise.prompt import PairPrompt, Preference
 from simulator.pairwise.words import WORDS
-from simulator.prompts import fingerprint, stable_int
-from simulator.types import Exhibit
 
 PairJudging = Callable[[Pair], Awaitable[Outcome]]
 ORDERS: tuple[Side, Side] = ("a", "b")
@@ -29,7 +29,7 @@ def by_rule(pair: Pair) -> Outcome | None:
     return outcome(pair, "rule", "tie", reason=WORDS(language, "same_answer")) if one == other else None
 
 
-def _failed(exhibit: Exhibit) -> bool:
+def _failed(exhibit: GradingContext) -> bool:
     return exhibit.turn.answer.error is not None or not exhibit.turn.answer.text.strip()
 
 

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from simulator.errors import InputError
+from simulator.core.errors import InputError
 from simulator.pairwise.outcome import Read
 
 NAME = "pairwise.jsonl"

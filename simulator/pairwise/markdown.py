@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
+from simulator.core.document import escaped
 from simulator.pairwise.sections import Shown, sections
 from simulator.reports.listing import Section
-from simulator.reports.markdown import escaped
 
 
 def markdown(shown: Shown) -> str:

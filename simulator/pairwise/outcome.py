@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Literal
 
+from simulator.core.types import Value
 from simulator.pairwise.pairs import Pair
-from simulator.types import Value
 
 Side = Literal["a", "b"]
 Verdict = Literal["a", "b", "tie"]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from simulator.types import Case, Conversation, Exhibit, Results
+from simulator.core.types import Case, Conversation, GradingContext, Results
 
 Key = tuple[str, str, int]
 
@@ -13,8 +13,8 @@ class Pair(NamedTuple):
 
     a: str
     b: str
-    one: Exhibit
-    other: Exhibit
+    one: GradingContext
+    other: GradingContext
     repeat: int = 1
 
     @property
@@ -64,7 +64,9 @@ def _key(talk: Conversation) -> Key:
     return talk.case.id, talk.persona, talk.repeat
 
 
-def _same(one: Conversation, other: Conversation, case: Case) -> Iterator[tuple[Exhibit, Exhibit]]:
+def _same(
+    one: Conversation, other: Conversation, case: Case
+) -> Iterator[tuple[GradingContext, GradingContext]]:
     """The turns of two conversations up to the first at which the customer says something else.
 
     Both are held against one `case`, the later run's: its references may have been mended since.
@@ -77,8 +79,8 @@ def _same(one: Conversation, other: Conversation, case: Case) -> Iterator[tuple[
         yield _exhibit(one, case, at), _exhibit(other, case, at)
 
 
-def _exhibit(talk: Conversation, case: Case, at: int) -> Exhibit:
-    return Exhibit(
+def _exhibit(talk: Conversation, case: Case, at: int) -> GradingContext:
+    return GradingContext(
         conversation=talk.id,
         case=case,
         persona=talk.persona,

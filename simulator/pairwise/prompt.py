@@ -6,14 +6,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator
 
-from simulator.errors import PromptError
-from simulator.kinds import skeleton
+from simulator.core.errors import PromptError
+from simulator.core.replies import Reply, skeleton
+from simulator.core.templates import LANGUAGES, check_languages, fingerprint, quote, read_toml, render
+from simulator.core.types import GradingContext, Language
 from simulator.pairwise.outcome import Side
 from simulator.pairwise.pairs import Pair
-from simulator.prompts import LANGUAGES, check_languages, fingerprint, quote, read_toml, render
-from simulator.replies import Reply
 from simulator.rubrics import LONGEST_EARLIER, LONGEST_MATERIAL, read_guidelines
-from simulator.types import Exhibit, Language
 
 _TEXTS: dict[str, set[str]] = {
     "title": set(),
@@ -90,7 +89,7 @@ class PairPrompt:
             {"role": "user", "content": self._task(language, pair, shown)},
         ]
 
-    def _task(self, language: Language, pair: Pair, shown: tuple[Exhibit, Exhibit]) -> str:
+    def _task(self, language: Language, pair: Pair, shown: tuple[GradingContext, GradingContext]) -> str:
         nothing = self.text(language, "nothing")
         said = _said_before(shown)
         passages, left_out = _passages(pair)
@@ -121,7 +120,7 @@ class PairPrompt:
         return skeleton({key: ("text", said) for key, said in self._tables[language]["fields"].items()})
 
 
-def _said_before(shown: tuple[Exhibit, Exhibit]) -> list[tuple[str, str]]:
+def _said_before(shown: tuple[GradingContext, GradingContext]) -> list[tuple[str, str]]:
     """Who said what before; where the two desks differ, both are shown under their answer's number."""
     one, two = shown
     lines = [("customer" if m.role == "user" else "desk", m.content) for m in one.case.history]

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from simulator.endpoints import LEXICAL
+from simulator.core.roles import LEXICAL
+from simulator.core.types import Language
 from simulator.pairwise.figures import Compared, Duel, Share
 from simulator.pairwise.outcome import Outcome
 from simulator.pairwise.words import WORDS
 from simulator.reports.listing import Item, Say, Section
-from simulator.types import Language
 
 # Clear wins shown of each run, and how much of each text.
 EXAMPLES, LONGEST = 3, 160

@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
-from simulator.errors import RehearsalError
+from simulator.allowance import BudgetSpent
+from simulator.core.errors import RehearsalError
 from simulator.experiment import first_of
 from simulator.pairwise.judging import PairJudging, by_rule
 from simulator.pairwise.outcome import Outcome
 from simulator.pairwise.pairs import Pair
-from simulator.spending import BudgetSpent
 
 
 async def judged(

@@ -6,13 +6,13 @@ neither reference nor passages it is hardly better than chance.
 
 from typing import NamedTuple
 
+from simulator.core.types import GradingContext
 from simulator.counting.reading import Reading
 from simulator.counting.turn import turn
 from simulator.counting.units import content_units, share, topic_units
 from simulator.pairwise.outcome import Outcome, Verdict, outcome
 from simulator.pairwise.pairs import Pair
 from simulator.pairwise.words import WORDS
-from simulator.types import Exhibit
 
 # What differs by less is a tie.
 LEVEL = 0.02
@@ -27,7 +27,7 @@ class Merit(NamedTuple):
     parts: tuple[tuple[str, float], ...]
 
 
-def merit(exhibit: Exhibit) -> Merit:
+def merit(exhibit: GradingContext) -> Merit:
     """By its reference and passages; without a reference by passages and question, or by the question alone.
 
     Where a right answer declines or comforts, by the rules of the turn judge's stand-in.

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from simulator.endpoints import LEXICAL
+from simulator.core.roles import LEXICAL
+from simulator.core.types import Value
 from simulator.pairwise.outcome import Outcome
 from simulator.pairwise.sections import Shown
-from simulator.types import Value
 
 
 def as_json(shown: Shown) -> dict[str, Any]:

@@ -2,6 +2,6 @@
 
 from pathlib import Path
 
-from simulator.prompts import Texts
+from simulator.core.templates import Texts
 
 WORDS = Texts(Path(__file__).with_name("words.toml"))

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 from random import Random
 from typing import NamedTuple
 
+from simulator.core.types import Language
 from simulator.counting.quantities import quantities
 from simulator.counting.segments import normalise
-from simulator.types import Language
 
 _FULL = str.maketrans("0123456789,:-", "０１２３４５６７８９，：－")
 _PLAIN = str.maketrans("０１２３４５６７８９，：－", "0123456789,:-")

@@ -8,14 +8,14 @@ from random import Random
 from string import Template
 from typing import Any
 
+from simulator.core.templates import read_toml, stable_int
+from simulator.core.types import Case, GradingContext, Language, Passage
 from simulator.files.text import language_of
 from simulator.probes.figures import Flip, figure_flips
 from simulator.probes.opposites import opposite_flips
 from simulator.probes.plain import plainly
 from simulator.probes.probe import EXPECTED, Kind, Probe, without_language
 from simulator.probes.sources import Source, further_sentences, page_sources, sources
-from simulator.prompts import read_toml, stable_int
-from simulator.types import Case, Exhibit, Language, Passage
 
 FILE = Path(__file__).with_name("manner.toml")
 # Facts of one answer that are flipped, and sentences of one page: a few of each, from everywhere.
@@ -124,7 +124,7 @@ def _twins(known: Sequence[Source], first: Language) -> Iterator[Probe]:
             yield _probe("twin", pair[first], pair[first].exhibit(), pair[other].exhibit())
 
 
-def _probe(kind: Kind, source: Source, base: Exhibit, changed: Exhibit, **words: str) -> Probe:
+def _probe(kind: Kind, source: Source, base: GradingContext, changed: GradingContext, **words: str) -> Probe:
     expects, bound = EXPECTED[kind]
     language = source.case.language
     return Probe(

@@ -5,9 +5,9 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from simulator.core.templates import read_toml
+from simulator.core.types import Language
 from simulator.probes.figures import Flip
-from simulator.prompts import read_toml
-from simulator.types import Language
 
 FILE = Path(__file__).with_name("flips.toml")
 # Labels of buttons and questions that are quoted keep their words.

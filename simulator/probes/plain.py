@@ -7,8 +7,8 @@ import re
 from functools import cache
 from pathlib import Path
 
-from simulator.prompts import read_toml
-from simulator.types import Language
+from simulator.core.templates import read_toml
+from simulator.core.types import Language
 
 FILE = Path(__file__).with_name("curt.toml")
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Literal
 
-from simulator.types import Exhibit, Language, Value
+from simulator.core.types import GradingContext, Language, Value
 
 Kind = Literal["flipped_fact", "padding", "curt", "angry", "twin", "shuffled", "longer"]
 Expectation = Literal["falls", "stays", "reported"]
@@ -34,8 +34,8 @@ class Probe(Value):
     sort: str
     language: Language
     cluster: str
-    base: Exhibit
-    changed: Exhibit
+    base: GradingContext
+    changed: GradingContext
     expects: Expectation
     bound: float | None
     note: str

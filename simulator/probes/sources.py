@@ -3,8 +3,10 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from random import Random
 
-from simulator import find
 from simulator.cases import read_cases
+from simulator.core import shelves
+from simulator.core.templates import stable_int
+from simulator.core.types import Answer, Case, GradingContext, Language, Passage, Turn, Value
 from simulator.counting.evidence import coverage
 from simulator.counting.reading import expected
 from simulator.counting.segments import sentences
@@ -12,8 +14,6 @@ from simulator.counting.units import content_units, share
 from simulator.files.text import language_of
 from simulator.knowledge import read_knowledge
 from simulator.probes.probe import without_language
-from simulator.prompts import stable_int
-from simulator.types import Answer, Case, Exhibit, Language, Passage, Turn, Value
 
 # Passages shown beside each other, the gold ones among them: as many as a retriever gives.
 SHOWN = 4
@@ -52,19 +52,19 @@ class Source(Value):
         answer: str | None = None,
         question: str | None = None,
         passages: Sequence[Passage] | None = None,
-    ) -> Exhibit:
+    ) -> GradingContext:
         """The turn as a judge sees it, with what is given in place of its own; `mark` names it."""
         said = self.answer if answer is None else answer
         shown = self.passages if passages is None else tuple(passages)
         turn = Turn(index=1, user=question or self.case.question, answer=Answer(text=said, passages=shown))
         name = f"probe/{self.case.id}" + (f"#{mark}" if mark else "")
-        return Exhibit(conversation=name, case=self.case, persona="calm", turn=turn)
+        return GradingContext(conversation=name, case=self.case, persona="calm", turn=turn)
 
 
 def bundled() -> tuple[tuple[Case, ...], tuple[Passage, ...]]:
     """The bundled questions in both languages, and the bundled knowledge."""
-    cases = [*read_cases(find.DEMO / "cases" / "ja.csv"), *read_cases(find.DEMO / "cases" / "en.csv")]
-    return tuple(cases), tuple(read_knowledge(find.DEMO / "knowledge"))
+    cases = [*read_cases(shelves.DEMO / "cases" / "ja.csv"), *read_cases(shelves.DEMO / "cases" / "en.csv")]
+    return tuple(cases), tuple(read_knowledge(shelves.DEMO / "knowledge"))
 
 
 def sources(cases: Iterable[Case], knowledge: Sequence[Passage], seed: int) -> list[Source]:

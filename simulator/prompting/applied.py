@@ -4,9 +4,11 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from simulator import find
+from simulator.core import shelves
+from simulator.core.errors import InputError, PromptError
+from simulator.core.settings import Settings
+from simulator.core.types import Case, Conversation, Rag
 from simulator.datasets.labels import labels_in
-from simulator.errors import InputError, PromptError
 from simulator.prompting.asking import Prompted, rows_of
 from simulator.prompting.chain import Chain
 from simulator.prompting.chain_file import is_chain, read_chain
@@ -14,8 +16,6 @@ from simulator.prompting.chained import Asked, Chained
 from simulator.prompting.checking import Lacks, check_examples, lacks
 from simulator.prompting.prompt import Prompt
 from simulator.prompting.reading import files_of, read_prompt
-from simulator.settings import Settings
-from simulator.types import Case, Conversation, Rag
 
 # An adapter's name and its settings in, the bot out.
 Connect = Callable[[str, Mapping[str, str]], Awaitable[Rag]]
@@ -45,7 +45,7 @@ class Applied:
         """Every file that these prompts are made of, but none of the shelf."""
         chain = (Path(self.chain.path),) if self.chain else ()
         own = (path for prompt in self.prompts for path in files_of(prompt))
-        return tuple(dict.fromkeys((*chain, *(path for path in own if path.parent != find.PROMPTS))))
+        return tuple(dict.fromkeys((*chain, *(path for path in own if path.parent != shelves.PROMPTS))))
 
     @property
     def code(self) -> tuple[str, ...]:

@@ -5,11 +5,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from simulator.conversation import called
-from simulator.errors import InputError
+from simulator.core.errors import InputError
+from simulator.core.types import Case, Conversation, Query, Rag, traits_of
 from simulator.prompting.prompt import Prompt
 from simulator.prompting.rendering import Rendered, Rendering
-from simulator.traits import traits_of
-from simulator.types import Case, Conversation, Query, Rag
 
 # What a bot may say of itself in its traits: that it is told of these parts of a query.
 SYSTEM, HISTORY = "system", "history"

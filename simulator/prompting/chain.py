@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, JsonValue
 
-from simulator.types import Text, Value
+from simulator.core.types import Text, Value
 
 # The whole among the names of its links.
 WHOLE = "chain"

@@ -6,11 +6,18 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from simulator.errors import PromptError, UnknownName
-from simulator.given import FILES, bot_named_in, judges_named_in, named_in, plain, prompt_named_in
+from simulator.core.errors import PromptError, UnknownName
+from simulator.core.settings import (
+    FILES,
+    Settings,
+    bot_named_in,
+    judges_named_in,
+    named_in,
+    plain,
+    prompt_named_in,
+)
+from simulator.core.templates import read_toml
 from simulator.prompting.chain import WHOLE, Chain, Link
-from simulator.prompts import read_toml
-from simulator.settings import Settings
 
 LINKS = "links"
 _OF_A_LINK = ("name", "prompt", "cases", "adapter", "set")

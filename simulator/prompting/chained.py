@@ -8,12 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from simulator.conversation import answered
-from simulator.errors import RagFailure
+from simulator.core.errors import RagFailure
+from simulator.core.types import Answer, Failure, Passage, Query, Step, Traits, Usage, traits_of
 from simulator.outputs.splitting import object_within, output_text
 from simulator.prompting.asking import Prompted
 from simulator.prompting.rendering import MissingVariable
-from simulator.traits import Traits, traits_of
-from simulator.types import Answer, Failure, Passage, Query, Step, Usage
 
 # So much of the time that a customer waits is for the links; the rest is for saying which was late.
 _SHARE = 0.99

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
-from simulator.errors import PromptError
+from simulator.core.errors import PromptError
+from simulator.core.types import Case
 from simulator.files.quoting import shown
 from simulator.prompting.prompt import Prompt
 from simulator.prompting.rendering import MissingVariable, Rendering
 from simulator.prompting.template import is_fixed
-from simulator.types import Case
 
 # A row in, what it lacks out, in words that follow its file and line; None when it lacks nothing.
 Lacks = Callable[[Case], str | None]

@@ -10,8 +10,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from simulator.prompts import fingerprint
-from simulator.types import Case, Language, Value
+from simulator.core.templates import fingerprint
+from simulator.core.types import Case, Language, Value
 
 Choosing = Literal["letters", "labels", "nothing"]
 

@@ -7,13 +7,13 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError, field_validator
 
-from simulator import find
-from simulator.errors import PromptError, UnknownName
+from simulator.core import shelves
+from simulator.core.errors import PromptError, UnknownName
+from simulator.core.templates import LANGUAGES, read_toml
+from simulator.core.types import Language, Value
 from simulator.prompting.prompt import Choosing, Examples, Prompt, Wording
 from simulator.prompting.shots import Shots, examples_of
 from simulator.prompting.template import gives_away, used_in, variables
-from simulator.prompts import LANGUAGES, read_toml
-from simulator.types import Language, Value
 
 _WORDS = Path(__file__).with_name("words.toml")
 _LINES: Mapping[str, frozenset[str]] = {
@@ -70,7 +70,7 @@ class _File(Value):
 def read_prompt(name: str, shots: int | None = None) -> Prompt:
     """The prompt `choose`, `choose:expert` or `./mine.toml:expert`, with `shots` instead of its own."""
     given, variant = split_variant(name)
-    path = find.prompt_path(given)
+    path = shelves.prompt_path(given)
     file = _file(path)
     if variant and variant not in file.variants:
         raise UnknownName(f"variant of {path}", variant, file.variants)

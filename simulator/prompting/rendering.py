@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Literal
 
-from simulator.errors import InputError
+from simulator.core.errors import InputError
+from simulator.core.types import Case, Message, Value
 from simulator.prompting.prompt import Examples, Prompt
 from simulator.prompting.template import (
     column,
@@ -17,7 +18,6 @@ from simulator.prompting.template import (
     used_in,
     without_examples,
 )
-from simulator.types import Case, Message, Value
 
 LETTERS = string.ascii_uppercase
 _NOTHING: Mapping[str, str] = {}

@@ -6,10 +6,10 @@ from typing import Annotated
 from pydantic import Field, JsonValue
 
 from simulator.cases import case_of, numbered
+from simulator.core.errors import InputError, PromptError
+from simulator.core.types import Case, Language, Value
 from simulator.datasets.reading import Wish, read_dataset
-from simulator.errors import InputError, PromptError
 from simulator.files.row import Row
-from simulator.types import Case, Language, Value
 
 
 class Shots(Value):

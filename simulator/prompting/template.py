@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from string import Template
 
-from simulator.errors import PromptError
+from simulator.core.errors import PromptError
+from simulator.core.types import Case
 from simulator.files.columns import field_of, normalised
-from simulator.types import Case
 
 # What every row has under its own name; all else is a column of the data set.
 OF_THE_ROW = ("question", "id", "tags", "goal")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 from unicodedata import normalize
 
-from simulator.prompts import read_toml
+from simulator.core.templates import read_toml
 
 List = Literal[
     "family_ja",

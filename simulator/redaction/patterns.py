@@ -6,12 +6,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from simulator.prompts import read_toml
+from simulator.core.templates import read_toml
+from simulator.core.types import Language
 from simulator.redaction.addresses import CHECKS as ADDRESSES
 from simulator.redaction.checks import CHECKS as NUMBERS
 from simulator.redaction.checks import Span, value
 from simulator.redaction.names import CHECKS as NAMES
-from simulator.types import Language
 
 FILE = Path(__file__).with_name("patterns.toml")
 _PART = re.compile("«([a-z_]+)»")

@@ -5,11 +5,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from simulator.errors import InputError
+from simulator.core.errors import InputError
+from simulator.core.types import Language
 from simulator.redaction.again import told_again
 from simulator.redaction.checks import Span
 from simulator.redaction.patterns import mask, masks, patterns, signs
-from simulator.types import Language
 from simulator.typography import straight
 
 # Plain signs for full-width ones, and a hyphen for a half-width ー, each in its old place.

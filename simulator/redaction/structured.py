@@ -6,8 +6,8 @@ from typing import TypeVar
 
 from pydantic import BaseModel, JsonValue
 
+from simulator.core.types import Case, Language
 from simulator.redaction.redactor import Redactor
-from simulator.types import Case, Language
 
 V = TypeVar("V", bound=BaseModel)
 

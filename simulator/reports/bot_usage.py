@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from simulator.analysis.bot_usage import bot_usage
-from simulator.money import dollars
-from simulator.prompts import Texts
+from simulator.core.settings import dollars
+from simulator.core.templates import Texts
+from simulator.core.translations import plain
+from simulator.core.types import Language, Results, Spending
 from simulator.reports.section import Section
 from simulator.reports.table import Cell, Table, count
-from simulator.reports.words import plain
 from simulator.spending import together
-from simulator.types import Language, Results, Spending
 
 TEXT = Texts(Path(__file__).with_suffix(".toml"))
 _COLUMNS = ("model", "calls", "tokens_in", "tokens_out", "usd")

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from simulator.core.templates import Texts, read_toml
+from simulator.core.translations import plain
+from simulator.core.types import PASSED, Language
 from simulator.matrix.figures import CellFigures, Compared, DataFigures, JudgeFigures
 from simulator.matrix.plan import Cell as Place
 from simulator.prompting.chain import WHOLE
-from simulator.prompts import Texts, read_toml
 from simulator.reports.matrix_words import NOTHING, Told, figure, mean_text
 from simulator.reports.table import Cell, Table, count
-from simulator.reports.words import plain
-from simulator.types import PASSED, Language
 
 TEXTS = Texts(Path(__file__).with_name("chain.toml"))
 

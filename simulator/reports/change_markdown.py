@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from simulator.changes.turned import TurnChange
+from simulator.core.document import escaped
 from simulator.reports.change_words import Telling
-from simulator.reports.markdown import escaped
 
 # Turns that are quoted; the rest is on the page.
 SHOWN = 10

@@ -9,11 +9,9 @@ from simulator.changes.comparability import Caution
 from simulator.changes.compared import Changes, is_worse
 from simulator.changes.differences import FEWEST_CASES, FEWEST_PAIRS, Difference
 from simulator.changes.replays import replay_of
-from simulator.prompts import Texts
-from simulator.reports.notes import points
-from simulator.reports.row_words import saying
-from simulator.reports.words import Words
-from simulator.types import Language, Run
+from simulator.core.templates import Texts
+from simulator.core.translations import Words, points, saying
+from simulator.core.types import Language, Run
 
 TEXTS = Texts(Path(__file__).with_name("changes.toml"))
 

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from simulator.analysis.choices import Accuracy, Choices, choices
-from simulator.multiple_choice import LETTERS
-from simulator.prompts import Texts
+from simulator.core.templates import Texts
+from simulator.core.translations import plain
+from simulator.core.types import Language, Results
+from simulator.multiple_choice.letters import LETTERS
 from simulator.reports.section import Section
 from simulator.reports.table import Cell, Table, count
-from simulator.reports.words import plain
-from simulator.types import Language, Results
 
 TEXT = Texts(Path(__file__).with_suffix(".toml"))
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from simulator.analysis.classification import Baseline, ClassFigures, Classification
 from simulator.analysis.classification_run import JUDGE, classifications
-from simulator.prompts import Texts
+from simulator.core.templates import Texts
+from simulator.core.translations import plain
+from simulator.core.types import Language, Results
 from simulator.reports.section import Section
 from simulator.reports.table import Cell, Table, count
-from simulator.reports.words import plain
-from simulator.types import Language, Results
 
 TEXT = Texts(Path(__file__).with_suffix(".toml"))
 # A matrix of more labels is told by what is confused most often.

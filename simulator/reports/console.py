@@ -16,6 +16,10 @@ from rich.text import Text
 
 from simulator.analysis.figures import Summary
 from simulator.analysis.gate import Gate
+from simulator.core.document import wrap
+from simulator.core.settings import Settings
+from simulator.core.translations import Words, goal, plain, points, words_of
+from simulator.core.types import Language, Results, Run
 from simulator.fixes.fix import Improvements
 from simulator.fixes.of_run import improvements_of
 from simulator.reports import answerable, customers
@@ -24,15 +28,11 @@ from simulator.reports.extras import LoadText, load_text
 from simulator.reports.fix_words import FIXES
 from simulator.reports.floor import legend
 from simulator.reports.gate_table import conditions_table
-from simulator.reports.notes import corrected_line, counts, goal, notes, points, verdict
+from simulator.reports.notes import corrected_line, counts, notes, verdict
 from simulator.reports.section import Section
 from simulator.reports.sections import sections
 from simulator.reports.standing import UNKNOWN, Block, Standings, blocks, heading, with_notes
 from simulator.reports.table import Cell, Table, money, personas_table, spent_by
-from simulator.reports.words import Words, plain, words_of
-from simulator.reports.wrapping import wrap
-from simulator.settings import Settings
-from simulator.types import Language, Results, Run
 
 # As much of a row's name as is worth a line of its own; longer ones are wrapped, between words if possible.
 _LABEL, _WORD = 10, 32

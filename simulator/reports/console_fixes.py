@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from simulator.analysis.figures import Summary
+from simulator.core.translations import Words
 from simulator.fixes.fix import Fix, Improvements
 from simulator.reports.fix_words import (
     FIXES,
@@ -16,7 +17,6 @@ from simulator.reports.fix_words import (
     told,
     where_text,
 )
-from simulator.reports.words import Words
 
 # In the summary of a run, and in the list of its own.
 SHOWN, LISTED = 3, 10

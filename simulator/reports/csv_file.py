@@ -3,9 +3,9 @@
 import csv
 import io
 
+from simulator.core.translations import plain
 from simulator.reports.told import Told
 from simulator.reports.turn_rows import turn_rows
-from simulator.reports.words import plain
 
 # What a spreadsheet would take for a formula, also after blanks; full-width signs, too.
 _FORMULA = tuple("=+-@＝＋－＠\t\r")

@@ -5,10 +5,9 @@ from functools import cache
 from pathlib import Path
 
 from simulator.analysis.figures import Customers, Figure, Lengths, SimulatorSummary
-from simulator.prompts import Texts
-from simulator.reports.notes import points
-from simulator.reports.words import Words
-from simulator.types import Language
+from simulator.core.templates import Texts
+from simulator.core.translations import Words, points
+from simulator.core.types import Language
 
 TEXT = Texts(Path(__file__).with_suffix(".toml"))
 EVERYONE = "all"

@@ -5,9 +5,9 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from simulator.analysis.figures import Summary
+from simulator.core.translations import Words
+from simulator.core.types import Language, Results
 from simulator.reports.section import Section
-from simulator.reports.words import Words
-from simulator.types import Language, Results
 
 # A note of the run, and the module and function that make of it what reports show.
 LOAD, HARNESS = "load", "harness"

@@ -5,13 +5,11 @@ from pathlib import Path
 
 from simulator.analysis.figures import RedTurn
 from simulator.blame.cause import Cause
+from simulator.core.templates import Texts
+from simulator.core.translations import Say, Words, points, saying
+from simulator.core.types import Language
 from simulator.fixes.fix import LEAST, Example, Fix, Improvements
 from simulator.fixes.wording import cause_name, certainty
-from simulator.prompts import Texts
-from simulator.reports.notes import points
-from simulator.reports.row_words import Say, saying
-from simulator.reports.words import Words
-from simulator.types import Language
 
 FIXES = Texts(Path(__file__).with_name("fixes.toml"))
 

@@ -6,13 +6,13 @@ from pathlib import Path
 from rich.cells import cell_len
 
 from simulator.amounts import Who
+from simulator.core.settings import JPY_PER_USD, dollars
+from simulator.core.templates import Texts
+from simulator.core.translations import Words, plain
+from simulator.core.types import Spending
 from simulator.forecast import Forecast, Unknown
 from simulator.heard import QUESTIONS
-from simulator.money import JPY_PER_USD, dollars
-from simulator.prompts import Texts
-from simulator.reports.words import Words, plain
 from simulator.spending import together
-from simulator.types import Spending
 
 TEXT = Texts(Path(__file__).with_name("forecast.toml"))
 # A first run of so many questions teaches what the next one takes.

@@ -2,9 +2,9 @@
 
 from simulator.analysis.checked import Checked
 from simulator.analysis.gate import Gate
+from simulator.core.translations import Words
 from simulator.reports.gate_words import TEXT, condition_text, decision_text, range_text, rests_on, value_text
 from simulator.reports.table import Cell, Table
-from simulator.reports.words import Words
 
 
 def conditions_table(gate: Gate, words: Words) -> Table | None:

@@ -7,10 +7,9 @@ from pathlib import Path
 from simulator.analysis.checked import MIN_CASES, Checked
 from simulator.analysis.figures import Summary
 from simulator.analysis.gate import Finding, Gate, major_figures
-from simulator.conditions import FIGURES, MAJOR
-from simulator.prompts import Texts
-from simulator.reports.numbers import goal, points
-from simulator.reports.words import Words
+from simulator.core.settings import FIGURES, MAJOR
+from simulator.core.templates import Texts
+from simulator.core.translations import Words, goal, points
 
 TEXT = Texts(Path(__file__).with_name("gate.toml"))
 # Shares that are said in percent; a score and the grades of judges are points of 100.

@@ -13,6 +13,9 @@ from markupsafe import Markup
 from simulator.analysis.figures import Summary
 from simulator.analysis.gate import Gate
 from simulator.changes.compared import Changes
+from simulator.core.document import local
+from simulator.core.translations import Words, goal, words_of
+from simulator.core.types import Language, Results
 from simulator.fixes.fix import Improvements
 from simulator.fixes.of_run import improvements_of
 from simulator.overview import picked
@@ -26,7 +29,6 @@ from simulator.reports import (
     html_shelf,
     table,
 )
-from simulator.reports.clock import local
 from simulator.reports.extras import load_block
 from simulator.reports.floor import lowest
 from simulator.reports.gate_table import conditions_table
@@ -35,11 +37,9 @@ from simulator.reports.html_heat import heat_map
 from simulator.reports.html_pair import Painted, comparison
 from simulator.reports.html_red import RedQuestion, red_questions
 from simulator.reports.html_talks import LONGEST, Talk, TalkPainter, anchors_of, page_words, why
-from simulator.reports.notes import corrected_line, goal, notes, verdict
+from simulator.reports.notes import corrected_line, notes, verdict
 from simulator.reports.sections import sections
 from simulator.reports.standing import UNKNOWN, Standings, blocks, heading, with_notes
-from simulator.reports.words import Words, words_of
-from simulator.types import Language, Results
 
 __all__ = ["LONGEST", "Painted", "render", "side_by_side", "why"]
 

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from simulator.analysis.figures import Summary
+from simulator.core.types import Conversation, Results, Score
 from simulator.reading import Talks
-from simulator.types import Conversation, Results, Score
 
 # A page must stay under this, in bytes.
 LARGEST = 8_000_000

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from simulator.analysis.figures import JudgeSummary, Summary
+from simulator.core.document import local
+from simulator.core.translations import Words
+from simulator.core.types import Results
 from simulator.reports import table
-from simulator.reports.clock import local
 from simulator.reports.html_talks import PAGE, page_words
-from simulator.reports.words import Words
-from simulator.types import Results
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from simulator.types import Score
+from simulator.core.types import Score
 from simulator.typography import straight
 
 Kind = Literal["contradicted", "not_found"]

@@ -9,8 +9,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from simulator.reports.numbers import goal, points
-from simulator.reports.words import plain
+from simulator.core.translations import goal, plain, points
 
 FOLDER = Path(__file__).parent
 

@@ -9,12 +9,11 @@ from simulator.analysis.figures import RedTurn, Summary
 from simulator.analysis.gate import Gate
 from simulator.changes.compared import Changes, changes
 from simulator.changes.pairs import Pairs, Side
+from simulator.core.translations import Words, plain, points
+from simulator.core.types import Conversation, Results, Turn
 from simulator.reports import table
 from simulator.reports.change_words import Said, Telling
 from simulator.reports.html_talks import page_words, why
-from simulator.reports.notes import points
-from simulator.reports.words import Words, plain
-from simulator.types import Conversation, Results, Turn
 
 # As many pairs are shown with what was said; the others are counted.
 SHOWN_PAIRS = 40

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from simulator.analysis.figures import RedTurn, Summary
 from simulator.analysis.red import RANK, worst
-from simulator.types import Severity
+from simulator.core.types import Severity
 
 # Of one question, as many red turns are shown whole, and as many more by their reason; the rest is counted.
 SHOWN_WHOLE = 3

@@ -8,14 +8,12 @@ from pydantic import JsonValue
 
 from simulator.analysis.figures import RedTurn, Summary
 from simulator.analysis.red import RANK, worst
-from simulator.messages import told_in
+from simulator.core.templates import Texts
+from simulator.core.translations import Say, Words, plain, saying, told_in
+from simulator.core.types import Conversation, Language, Passage, Results, Score, Turn
 from simulator.overview import picked, scores_of
-from simulator.prompts import Texts
 from simulator.reports import table
 from simulator.reports.html_marks import Flaw, Span, flaws, marked
-from simulator.reports.row_words import Say, saying
-from simulator.reports.words import Words, plain
-from simulator.types import Conversation, Language, Passage, Results, Score, Turn
 
 PAGE = Texts(Path(__file__).with_name("page.toml"))
 # More than this of one text is for the run file, not for a page that people read.

@@ -3,9 +3,9 @@
 import re
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from simulator.core.translations import plain
 from simulator.reports.told import Told
 from simulator.reports.turn_rows import turn_rows
-from simulator.reports.words import plain
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

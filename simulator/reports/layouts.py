@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import get_args
 from unicodedata import normalize
 
+from simulator.core.types import Language
 from simulator.reports.worksheet import Worksheet
-from simulator.types import Language
 
 FILE = Path(__file__).with_name("layouts.json")
 LANGUAGES: tuple[Language, ...] = get_args(Language)

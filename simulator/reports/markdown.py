@@ -1,13 +1,14 @@
 """A run as Markdown: short enough for a comment on a pull request."""
 
 from simulator.analysis.figures import RedTurn
+from simulator.core.document import escaped, stand_in
+from simulator.core.translations import points
 from simulator.reports import table
 from simulator.reports.extras import load_text
 from simulator.reports.fix_words import where_text
 from simulator.reports.gate_table import conditions_table
 from simulator.reports.markdown_fixes import fixes_section
-from simulator.reports.markdown_text import escaped, stand_in
-from simulator.reports.notes import notes, points, verdict
+from simulator.reports.notes import notes, verdict
 from simulator.reports.section import Section
 from simulator.reports.sections import sections
 from simulator.reports.table import Cell, Table, mark_text

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from simulator.core.document import escaped, stand_in
+from simulator.core.translations import Words
 from simulator.fixes.fix import Example, Fix, Improvements
 from simulator.reports.fix_words import (
     FIXES,
@@ -14,8 +16,6 @@ from simulator.reports.fix_words import (
     told,
     where_text,
 )
-from simulator.reports.markdown_text import escaped, stand_in
-from simulator.reports.words import Words
 
 SHOWN = 3
 

@@ -6,9 +6,9 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from simulator.analysis.summary import excerpt
+from simulator.core.document import local
 from simulator.matrix.figures import CellFigures, DataFigures
 from simulator.reports import html_page
-from simulator.reports.clock import local
 from simulator.reports.matrix_words import Told, figure
 from simulator.reports.table import Cell
 

@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from simulator.errors import RunFileError
+from simulator.core.errors import RunFileError
 from simulator.files.beside import beside
 from simulator.matrix.figures import CellFigures, DataFigures
 from simulator.reports.matrix_words import Told, figure

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from simulator.changes.differences import FEWEST_CASES
+from simulator.core.templates import Texts
+from simulator.core.translations import Words, plain
+from simulator.core.types import PASSED, Language
 from simulator.matrix.figures import CellFigures, Compared, DataFigures, JudgeFigures, is_best
-from simulator.prompts import Texts
 from simulator.reports.change_words import signed
 from simulator.reports.section import Section
 from simulator.reports.table import Cell, Table, count
-from simulator.reports.words import Words, plain
-from simulator.types import PASSED, Language
 
 TEXTS = Texts(Path(__file__).with_name("matrix.toml"))
 NOTHING = "–"

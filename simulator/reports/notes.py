@@ -5,11 +5,9 @@ from collections.abc import Mapping
 from simulator.analysis.corrected import ENOUGH, STRATA, Corrected, Shortage
 from simulator.analysis.figures import JudgeSummary, Summary
 from simulator.analysis.gate import SHORTCOMINGS, Finding, Gate
+from simulator.core.translations import Words, goal, points
+from simulator.core.types import Value
 from simulator.reports.gate_words import sentences, verdict_of
-from simulator.reports.numbers import goal as goal
-from simulator.reports.numbers import points as points
-from simulator.reports.words import Words
-from simulator.types import Value
 
 SAID_ELSEWHERE = SHORTCOMINGS | {"below"}
 _OF_THE_SCORE = frozenset({"below", "corrected_below"})

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from pydantic import Field
 
-from simulator.types import Value
+from simulator.core.types import Value
 
 
 class PulledRow(Value):

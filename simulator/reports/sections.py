@@ -3,10 +3,10 @@
 import weakref
 from collections.abc import Callable
 
+from simulator.core.types import Language, Results
 from simulator.reports import bot_usage, choices, classes, conflicts, contest, outputs, skipped
 from simulator.reports.extras import harness_section
 from simulator.reports.section import Section
-from simulator.types import Language, Results
 
 # Each looks at the run, and gives None where it has nothing to tell of it.
 SOURCES: tuple[Callable[[Results, Language], Section | None], ...] = (

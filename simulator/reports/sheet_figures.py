@@ -6,19 +6,18 @@ from collections.abc import Iterator
 from simulator.analysis.figures import JudgeSummary, Summary
 from simulator.analysis.gate import Gate
 from simulator.changes.replays import replay_of
+from simulator.core.document import JST
+from simulator.core.translations import goal, plain, points
+from simulator.core.types import Results
 from simulator.reports import answerable, customers
 from simulator.reports.change_words import TEXTS, replay_note
-from simulator.reports.clock import JST
 from simulator.reports.extras import load_text
 from simulator.reports.gate_words import condition_text, decision_text, range_text, rests_on, value_text
-from simulator.reports.notes import goal, points
 from simulator.reports.notes import verdict as in_words
 from simulator.reports.sections import sections
 from simulator.reports.sheet_words import text_cell
 from simulator.reports.told import Told
-from simulator.reports.words import plain
 from simulator.reports.worksheet import Chart, Mark, Row, SheetCell, Worksheet
-from simulator.types import Results
 
 MINUTE = 60
 

@@ -1,10 +1,10 @@
 """The worksheet of what to mend: one row per fix, the same row in every run, so that the team can keep it."""
 
+from simulator.core.translations import plain
 from simulator.fixes.fix import Fix
 from simulator.fixes.wording import cause_name, certainty
 from simulator.reports.sheet_words import text_cell
 from simulator.reports.told import Told
-from simulator.reports.words import plain
 from simulator.reports.worksheet import Made, Row, SheetCell, Worksheet
 
 

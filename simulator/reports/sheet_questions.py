@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
+from simulator.core.types import Case, Facts, Language, Message
 from simulator.reading import Talks
 from simulator.reports.sheet_words import SheetWords, text_cell
 from simulator.reports.told import Told
 from simulator.reports.worksheet import Made, Row, SheetCell, Worksheet
-from simulator.types import Case, Facts, Language, Message
 
 # Who speaks, as question files name them.
 SPEAKERS: dict[Language, dict[str, str]] = {

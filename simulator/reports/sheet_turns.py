@@ -5,18 +5,17 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from simulator.analysis.blind import blind_sample
 from simulator.analysis.red import RANK, worst
-from simulator.analysis.spoken import QUOTED
-from simulator.analysis.summary import turn_failure
+from simulator.analysis.spoken import QUOTED, turn_failure
+from simulator.core.document import JST
+from simulator.core.translations import plain
+from simulator.core.types import Conversation, Score, Turn
 from simulator.overview import picked
 from simulator.reading import Talks
-from simulator.reports.clock import JST
 from simulator.reports.fix_words import cause_text
 from simulator.reports.sheet_words import text_cell
 from simulator.reports.table import answer_text, expected_text, grade_text, mark_text
 from simulator.reports.told import Told
-from simulator.reports.words import plain
 from simulator.reports.worksheet import Column, Made, Mark, Row, SheetCell, Worksheet
-from simulator.types import Conversation, Score, Turn
 
 # Earlier turns and passages that a row shows at most, in characters.
 LONGEST = 4000

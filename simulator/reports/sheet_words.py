@@ -5,10 +5,9 @@ from functools import lru_cache
 from pathlib import Path
 from string import Template
 
-from simulator.reports.row_words import instead
-from simulator.reports.words import plain
+from simulator.core.translations import instead, plain
+from simulator.core.types import Language
 from simulator.reports.worksheet import Choice, Column, Mark, SheetCell
-from simulator.types import Language
 
 FILE = Path(__file__).with_name("worksheets.toml")
 

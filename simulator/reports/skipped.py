@@ -2,13 +2,12 @@
 
 from pathlib import Path
 
+from simulator.core.templates import Texts
+from simulator.core.translations import plain, told_in
+from simulator.core.types import Language, Results
 from simulator.datasets.skipped import Skipped
-from simulator.messages import told_in
-from simulator.prompts import Texts
 from simulator.reports.section import Section
 from simulator.reports.table import Cell, Table, count
-from simulator.reports.words import plain
-from simulator.types import Language, Results
 
 TEXT = Texts(Path(__file__).with_suffix(".toml"))
 # So many reasons are listed; the rows are in the run file and in --json.

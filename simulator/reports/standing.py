@@ -19,18 +19,18 @@ from simulator.calibration import stored
 from simulator.calibration.biases import bias_for
 from simulator.calibration.grading import JudgeName
 from simulator.calibration.stored import Calibration, Drift, calibration_for, short
-from simulator.datasets.names import our_name
-from simulator.endpoints import LEXICAL
+from simulator.core.roles import LEXICAL
+from simulator.core.shelves import our_name
+from simulator.core.templates import Texts
+from simulator.core.translations import Words, words_of
+from simulator.core.types import PASSED, Language, Results, Value
 from simulator.masking import masks_of
 from simulator.merging.telling import merged_note
-from simulator.probes import same_family
-from simulator.prompts import Texts
+from simulator.probes.families import same_family
 from simulator.redaction.patterns import mask
 from simulator.reports.change_words import replay_note
 from simulator.reports.extras import consistency_line
 from simulator.reports.notes import Note
-from simulator.reports.words import Words, words_of
-from simulator.types import PASSED, Language, Results, Value
 
 TEXTS = Texts(Path(__file__).with_name("standing.toml"))
 # These compare with the row by rule, and claim no more.

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 from simulator.analysis.figures import Mean, PersonaSummary, RedTurn, Summary
 from simulator.analysis.red import KINDS
-from simulator.reports.notes import points
-from simulator.reports.words import Words, plain, words_of
-from simulator.types import Case, Conversation, Language, RedRules, Score, Spending, Turn, Value
+from simulator.core.translations import Words, plain, points, words_of
+from simulator.core.types import Case, Conversation, Language, RedRules, Score, Spending, Turn, Value
 
 
 class Cell(Value):

@@ -7,13 +7,13 @@ from functools import cached_property
 from simulator.analysis.figures import RedTurn, Summary
 from simulator.analysis.gate import Gate
 from simulator.blame.cause import Blame
+from simulator.core.settings import CheckFormat
+from simulator.core.translations import Words, words_of
+from simulator.core.types import Language, Results, Score
 from simulator.fixes.fix import Improvements
 from simulator.fixes.of_run import improvements_of
 from simulator.reading import Talks
 from simulator.reports.sheet_words import SheetWords
-from simulator.reports.words import Words, words_of
-from simulator.settings import CheckFormat
-from simulator.types import Language, Results, Score
 
 
 class StoredScores(Mapping[tuple[str, int], Mapping[str, Score]]):

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from simulator.analysis.red import worst
-from simulator.analysis.summary import turn_failure
+from simulator.analysis.spoken import turn_failure
+from simulator.core.types import Conversation, Score, Turn
 from simulator.reading import with_scores
 from simulator.reports.told import Told
-from simulator.types import Conversation, Score, Turn
 
 
 def turn_rows(told: Told) -> Iterator[dict[str, Any]]:

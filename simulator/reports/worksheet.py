@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeVar, overload
 
 from pydantic import PlainSerializer, SkipValidation
 
-from simulator.types import Value
+from simulator.core.types import Value
 
 Item = TypeVar("Item")
 

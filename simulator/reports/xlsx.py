@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from simulator.errors import InputError, RunFileError
+from simulator.core.errors import InputError, RunFileError
 from simulator.files.beside import beside
 from simulator.reports.pulled import Pulled, PulledRow
 from simulator.reports.worksheet import Worksheet

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from simulator.core.types import Language
 from simulator.reports.layouts import language_of, layouts
 from simulator.reports.pulled import PulledRow
 from simulator.reports.worksheet import Column, Made, Row, SheetCell, Worksheet
 from simulator.reports.xlsx_found import Edited, EditedRow, EditedSheet, read_value
 from simulator.reports.xlsx_text import cell_text
-from simulator.types import Language
 
 # Columns that people added are known by this and their place, and to nobody but the writer.
 _OTHER = "other."

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import xlsxwriter
 from xlsxwriter.utility import quote_sheetname, xl_col_to_name
 
+from simulator.core.types import Language
 from simulator.reports.layouts import language_of
 from simulator.reports.worksheet import FILLS, Chart, Column, Mark, Row, SheetCell, Worksheet
 from simulator.reports.xlsx_page import Page
 from simulator.reports.xlsx_text import cell_text, columns_wide, lines_high, looks_like_a_formula, units
-from simulator.types import Language
 
 # A workbook-wide name for each header cell: people rename titles and move columns, and the names go along.
 NAME = "rehearsal_{sheet}_{column}"

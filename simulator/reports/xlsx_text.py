@@ -3,9 +3,9 @@
 import re
 from math import ceil
 
-from simulator.encodable import encodable
+from simulator.core.replies import encodable
+from simulator.core.types import Language
 from simulator.reports.sheet_words import SheetWords
-from simulator.types import Language
 
 # Excel counts UTF-16 units: an emoji is two.
 LONGEST = 32_767

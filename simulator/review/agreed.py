@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from simulator.analysis.review import Disputed, Review
 from simulator.analysis.summary import excerpt
+from simulator.core.translations import plain
+from simulator.core.types import Language
 from simulator.reports.listing import Item, Say, Section
-from simulator.reports.words import plain
 from simulator.review.section import SHOWN, percent, words_in
-from simulator.types import Language
 
 # Agreement beyond chance is called good from .6 on and fair from .4 (Landis and Koch, 1977).
 GOOD, FAIR = 0.6, 0.4

@@ -15,14 +15,14 @@ from simulator.analysis.figures import Summary
 from simulator.analysis.gate import Gate
 from simulator.analysis.review import Review
 from simulator.analysis.reviewed import Findings
+from simulator.core.document import wrap
+from simulator.core.translations import plain, points, words_of
+from simulator.core.types import Language
 from simulator.reports.listing import Section
-from simulator.reports.notes import corrected_line, notes_of_people, points
-from simulator.reports.words import plain, words_of
-from simulator.reports.wrapping import wrap
+from simulator.reports.notes import corrected_line, notes_of_people
 from simulator.review.agreed import blind_sections
 from simulator.review.section import WORDS, words_in
 from simulator.review.teams import team_sections
-from simulator.types import Language
 
 _ALARM, _SOFT = "bold red", "dim"
 

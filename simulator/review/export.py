@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from simulator.core.types import Conversation, HumanVerdict, Results, Turn
 from simulator.review.sources import HIGHEST, LABEL, LOWEST
-from simulator.types import Conversation, HumanVerdict, Results, Turn
 
 
 def labelled_answers(results: Results) -> Iterator[dict[str, Any]]:

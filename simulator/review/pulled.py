@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 
 from simulator.analysis.blind import Drawn, blind_sample
 from simulator.analysis.figures import Summary
-from simulator.errors import InputError
+from simulator.core.errors import InputError
+from simulator.core.types import HumanVerdict, Language, Results
 from simulator.files.quoting import printable, shown
 from simulator.files.text import plain_suffix
 from simulator.reports.pulled import PulledRow
 from simulator.reports.sheet_words import SheetWords, title_ids
 from simulator.review.sources import HIGHEST, LOWEST, Entry, Source, plain_text
-from simulator.types import HumanVerdict, Language, Results
 
 SHEET = "sheet"
 # The worksheets in which the team says something of turns.
@@ -76,7 +76,8 @@ def sheet_source(name: str, wanted: Wanted) -> Source:
     key, suffix = sheet_of(name, wanted)
 
     def read() -> Iterator[Entry]:
-        from simulator.reports.sheets import pull, target  # gspread: only where a sheet is named
+        from simulator.reports.sheets import pull
+        from simulator.reports.sheets.address import target  # gspread: only where a sheet is named
 
         found = pull(target(key, suffix), NAMES)
         if not found.rows:

@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from simulator.cases import cases_of_worksheet
-from simulator.errors import InputError
+from simulator.core.errors import InputError
+from simulator.core.types import Case, Language
 from simulator.files.quoting import printable
 from simulator.reports.pulled import PulledRow
 from simulator.reports.sheet_words import SheetWords
-from simulator.types import Case, Language
 
 if TYPE_CHECKING:
-    from simulator.reports.sheets import Door, Target
+    from simulator.reports.sheets.address import Target
+    from simulator.reports.sheets.door import Door
 
 QUESTIONS, REVIEW = "questions", "review"
 # With these the right answer has reached the bot's knowledge.
@@ -54,7 +55,9 @@ def cases_of_sheet(
     `suffix` tells one team's worksheets in the sheet from another's. A sheet without ours is read as a
     question file, with `columns` as `--columns` has them. What was left out is said on stderr.
     """
-    from simulator.reports.sheets import Door, pull, worksheet_values  # gspread: only where one is named
+    from simulator.reports.sheets import pull
+    from simulator.reports.sheets.door import Door
+    from simulator.reports.sheets.reading import worksheet_values  # gspread: only where one is named
 
     door = Door()
     at = _ours(address, door, suffix)
@@ -103,7 +106,7 @@ def approved(
 
 
 def _said(found: Approved) -> tuple[Case, ...]:
-    from simulator.reports.words import plain
+    from simulator.core.translations import plain
 
     for note in found.notes:
         sys.stderr.write(plain(" ".join(note.split())) + "\n")
@@ -112,8 +115,7 @@ def _said(found: Approved) -> tuple[Case, ...]:
 
 def _ours(address: str, door: "Door", suffix: str) -> "Target | None":
     """Where our worksheets of the questions that are meant stand; None where another worksheet is meant."""
-    from simulator.reports.sheets import Target
-    from simulator.reports.sheets.address import worksheet_of
+    from simulator.reports.sheets.address import Target, worksheet_of
     from simulator.reports.sheets.standing import WORKSHEET, Tag, book
 
     key, name = worksheet_of(address)

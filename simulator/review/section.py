@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from simulator.prompts import Texts
+from simulator.core.templates import Texts
+from simulator.core.types import Language
 from simulator.reports.listing import Say
-from simulator.types import Language
 
 WORDS = Texts(Path(__file__).with_name("words.toml"))
 # Shown of each list; the rest is in `--json`.

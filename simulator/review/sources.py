@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import JsonValue
 
-from simulator.errors import CaseFileError
+from simulator.core.errors import CaseFileError
+from simulator.core.translations import plain
+from simulator.core.types import HumanVerdict
 from simulator.files.columns import is_empty, normalised
 from simulator.files.quoting import printable, shown
 from simulator.files.row import Row
 from simulator.files.rows import read_rows
-from simulator.reports.words import plain
-from simulator.types import HumanVerdict
 
 if TYPE_CHECKING:
     from simulator.review.pulled import Wanted

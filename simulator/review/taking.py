@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from simulator.core.types import HumanVerdict, Results
 from simulator.files.quoting import shown
 from simulator.review.sources import Entry
-from simulator.types import HumanVerdict, Results
 
 
 class Fault(NamedTuple):

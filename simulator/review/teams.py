@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from simulator.analysis.review import TOP
 from simulator.analysis.reviewed import PENDING, Article, Findings, Pending, Reviewed
 from simulator.analysis.summary import excerpt
+from simulator.core.types import Language
 from simulator.reports.listing import Item, Section
 from simulator.reports.sheet_words import SheetWords
 from simulator.review.section import SHOWN, percent, words_in
-from simulator.types import Language
 
 # From so many judged marks on their share is put into words, and from such shares into these.
 ENOUGH, GOOD, FAIR = 10, 0.8, 0.5

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
+from simulator.core.templates import read_toml
 from simulator.counting.numerals import KANJI, NUMERAL, digits_of, value_of
-from simulator.prompts import read_toml
 from simulator.specifics.meanings import DAY_OR_DAYS, DAYS, Date, Found, Kind, Measure, Reading
 
 _TABLES = read_toml(Path(__file__).with_name("units.toml"))

@@ -8,13 +8,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from simulator.core.document import wrap
+from simulator.core.templates import Texts
+from simulator.core.translations import plain
+from simulator.core.types import Language
 from simulator.outputs.metric_file import DEFAULT
-from simulator.prompts import Texts
-from simulator.reports.words import plain
-from simulator.reports.wrapping import wrap
 from simulator.thresholds.judged import Evidence
 from simulator.thresholds.suggesting import Change, How, Suggested
-from simulator.types import Language
 
 WORDS = Texts(Path(__file__).with_name("words.toml"))
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from simulator.datasets.names import our_name
+from simulator.core.shelves import our_name
+from simulator.core.types import Score
 from simulator.outputs.metric_file import DEFAULT, Outputs
 from simulator.outputs.traits import COMPARES
-from simulator.types import Score
 
 
 class Judged(NamedTuple):

@@ -9,17 +9,17 @@ from simulator.calibration.dimension import Dimension, dimension
 from simulator.calibration.estimate import forecast
 from simulator.calibration.grading import sample, worst_of
 from simulator.calibration.labels import Labelled, exhibit_of, mark_between_references, read_labels
-from simulator.endpoints import endpoints
-from simulator.errors import InputError
+from simulator.core.errors import InputError
+from simulator.core.roles import endpoints
+from simulator.core.settings import Settings
+from simulator.core.types import GradingContext, Score, Spending
 from simulator.judging import Panel
 from simulator.outputs import parts as splitting
 from simulator.outputs.judging import OutputJudges
 from simulator.outputs.metric_file import Outputs
-from simulator.settings import Settings
 from simulator.spending import Ledger, together
 from simulator.stage import Stage
 from simulator.thresholds.judged import Evidence, Judged, measured
-from simulator.types import Exhibit, Score, Spending
 
 
 class Wish(NamedTuple):
@@ -70,7 +70,7 @@ class LabelledAnswers:
 
     def forecast(self) -> Spending:
         """Calls, tokens and dollars at most; nothing where no model grades."""
-        shown: dict[str, list[Exhibit]] = {}
+        shown: dict[str, list[GradingContext]] = {}
         for exhibit in self.exhibits:
             for part in splitting.parts_of(self.outputs, exhibit).parts:
                 for metric in part.metrics:
@@ -110,7 +110,7 @@ class LabelledAnswers:
             raise worst_of(group) from None
         return found
 
-    def _judged(self, row: Labelled, exhibit: Exhibit, scores: Iterable[Score]) -> Iterable[Judged]:
+    def _judged(self, row: Labelled, exhibit: GradingContext, scores: Iterable[Score]) -> Iterable[Judged]:
         """The row's scores with its labels; an output that is its reference is not what is wrong."""
         split = splitting.parts_of(self.outputs, exhibit).parts
         same = {part.output: splitting.is_reference(part) for part in split}

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 from simulator.analysis.corrected import blind_grades
 from simulator.analysis.figures import Summary
-from simulator.errors import RunFileError
+from simulator.core.errors import RunFileError
+from simulator.core.types import PASSED, Conversation, Results, Score, Turn
 from simulator.outputs.metric_file import DEFAULT
 from simulator.outputs.parts import Part, is_reference
 from simulator.outputs.splitting import object_within, output_text, text_at, whole_object
 from simulator.thresholds.judged import Evidence, Judged, measured
-from simulator.types import PASSED, Conversation, Results, Score, Turn
 
 # A blind grade from here on (four of five) says that the answer is right.
 GOOD = 0.8

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from simulator.analysis.suggested import Method, Suggestion, suggest
-from simulator.datasets.names import our_name
+from simulator.core.shelves import our_name
 from simulator.outputs.metric_file import DEFAULT, Outputs
 from simulator.outputs.traits import WHOLE
 from simulator.outputs.writing import number, write_thresholds

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from simulator.types import Results
+from simulator.core.types import Results
 
 # Shares of the calls: refused for now, broken, never answered, and cut in the middle of their JSON.
 RATES: Mapping[str, float] = {"429": 0.05, "500": 0.05, "stall": 0.02, "cut": 0.05}

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from simulator.errors import RunFileError
+from simulator.core.errors import RunFileError
+from simulator.core.types import Results
 from simulator.store import find_run, read_run
-from simulator.types import Results
 from tests.crash.endpoint import Watching
 from tests.crash.processes import Starter
 from tests.crash.repeats import Repeats, Sitting, asked, repeats

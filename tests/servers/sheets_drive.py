@@ -8,13 +8,7 @@ from typing import Any
 
 from tests.servers.sheets_api import READERS, WRITERS, role
 from tests.servers.sheets_auth import Account
-from tests.servers.sheets_errors import (
-    ApiError,
-    Json,
-    drive_error,
-    file_not_found,
-    storage_quota,
-)
+from tests.servers.sheets_errors import ApiError, Json, drive_error, file_not_found, storage_quota
 from tests.servers.sheets_state import Spreadsheet, Store, now
 
 MIME = "application/vnd.google-apps.spreadsheet"

@@ -3,8 +3,8 @@
 import re
 import unicodedata
 
-from simulator.errors import InputError
-from simulator.types import Value
+from simulator.core.errors import InputError
+from simulator.core.types import Value
 
 SCHEME = "sheet:"
 # Behind /d/e/ stands a published copy, whose key opens nothing.

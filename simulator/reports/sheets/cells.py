@@ -4,9 +4,9 @@ import re
 import unicodedata
 from typing import Any, NamedTuple
 
+from simulator.core.types import Language
 from simulator.reports.sheet_words import SheetWords
 from simulator.reports.worksheet import FILLS, SheetCell
-from simulator.types import Language
 
 Json = dict[str, Any]
 # What Google takes in one cell, counted as it counts: a character beyond the first plane is two.

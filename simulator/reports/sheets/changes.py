@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from simulator.core.types import Language
 from simulator.reports.layouts import folded
 from simulator.reports.sheets.cells import Shown, held, look, shown, written
 from simulator.reports.sheets.door import size
@@ -22,7 +23,6 @@ from simulator.reports.sheets.layout import (
 )
 from simulator.reports.sheets.standing import EVER, WORKSHEET, Cells, Place, Standing, text_of
 from simulator.reports.worksheet import FILLS, Column, Row, Worksheet
-from simulator.types import Language
 
 Json = dict[str, Any]
 # Google recommends at most 2 MB a request.

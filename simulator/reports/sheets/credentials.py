@@ -10,7 +10,7 @@ import warnings
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from simulator.errors import InputError
+from simulator.core.errors import InputError
 
 VARIABLES = ("REHEARSAL_GOOGLE_CREDENTIALS", "GOOGLE_APPLICATION_CREDENTIALS")
 SHEETS = "https://www.googleapis.com/auth/spreadsheets"

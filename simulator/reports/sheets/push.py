@@ -16,7 +16,8 @@ People sort, insert and type meanwhile, and Google has no transaction over a rea
 from collections.abc import Sequence
 from typing import Any
 
-from simulator.errors import InputError
+from simulator.core.errors import InputError
+from simulator.core.types import Language, Value
 from simulator.reports.layouts import language_of
 from simulator.reports.sheets.address import Target
 from simulator.reports.sheets.changes import Changes, batches, changes, created, is_the_teams
@@ -41,7 +42,6 @@ from simulator.reports.sheets.titles import Titles
 from simulator.reports.sheets.trouble import Conflict, SinkUnavailable, is_known, is_refusal
 from simulator.reports.sheets.verify import look_again
 from simulator.reports.worksheet import Worksheet
-from simulator.types import Language, Value
 
 Json = dict[str, Any]
 _KEYS = "userEnteredValue,note"

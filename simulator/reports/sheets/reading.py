@@ -3,7 +3,7 @@
 import hashlib
 from typing import Any
 
-from simulator.errors import InputError
+from simulator.core.errors import InputError
 from simulator.reports.layouts import folded
 from simulator.reports.pulled import PulledRow
 from simulator.reports.sheets.address import worksheet_of

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from simulator.errors import InputError, RehearsalError
+from simulator.core.errors import InputError, RehearsalError
 
 SHARE = "open the sheet, click Share (共有), add {who} as an editor (編集者)"
 

@@ -1,8 +1,35 @@
-"""Lines for a terminal, for text that is written without spaces as well."""
+"""In which time zone a moment is told: this machine's, but in sheets, which a team shares, that of Japan."""
 
 import re
+from datetime import datetime
+from zoneinfo import ZoneInfo
 
 from rich.cells import cell_len, chop_cells
+
+from simulator.core.translations import Words, plain
+
+# The same whoever paints the sheet, a colleague's laptop or a nightly job: else one worksheet mixes zones.
+JST = ZoneInfo("Asia/Tokyo")
+
+
+def local(moment: datetime) -> datetime:
+    """The moment in the time zone of this machine (TZ), as terminals and pages tell it."""
+    return moment.astimezone()
+
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&])")
+
+
+def escaped(text: str) -> str:
+    """Text of others on one line: no markup, no link, and nobody is called by name."""
+    line = " ".join(plain(text).split())
+    return _SPECIAL.sub(r"\\\1", line).replace("@", "@\u2060").replace("://", ":\u2060//")
+
+
+def stand_in(words: Words) -> str:
+    """That nothing here was said or judged by a model, as a quotation that stands out."""
+    return f"> **{words('standin')}** {words('standin_why')}"
+
 
 # Japanese breaks between any two characters, but not before a closing mark or after an opening one.
 _WIDE = "\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6"

@@ -4,10 +4,13 @@ Nothing here does I/O and nothing here imports another module of ours: these are
 the engine, the shelves (personas, judges, adapters) and the reports all share.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from functools import cache
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
 
@@ -225,7 +228,7 @@ class Conversation(Value):
     closing: str = ""
 
 
-class Exhibit(Value):
+class GradingContext(Value):
     """All that is put before a judge: one turn, and what came before it."""
 
     conversation: str
@@ -396,8 +399,72 @@ Chat = Callable[[list[dict[str, str]]], Awaitable[tuple[str, Usage]]]
 Embed = Callable[[list[str]], Awaitable[list[list[float]]]]
 
 # An exhibit and the name of a form in; the form out, filled in by the judge's model.
-Fill = Callable[[Exhibit, str], Awaitable[Any]]
+Fill = Callable[[GradingContext, str], Awaitable[Any]]
 
 # Who plays a customer, and who answers.
 User = Callable[[Case, tuple[Turn, ...]], Awaitable[Utterance]]
 Rag = Callable[[Query], Any]
+
+
+Kept = TypeVar("Kept", bound=Value)
+
+
+def compact(value: Kept, /, **instead: Any) -> Kept:
+    """The same value, its fields beside each other instead of in a dict; `instead` replaces some, unchecked.
+
+    A value that was checked carries a dict and the set of the fields that were given: most of its size.
+    """
+    kind = type(value)
+    small = kind.__new__(kind)
+    put = object.__setattr__  # one by one in the same order: the interpreter then shares the keys
+    for name, held in value.__dict__.items():
+        put(small, name, instead.get(name, held))
+    put(small, "__pydantic_fields_set__", _all_fields(kind))
+    put(small, "__pydantic_extra__", None)
+    put(small, "__pydantic_private__", None)
+    return small
+
+
+@cache
+def _all_fields(kind: type[Value]) -> set[str]:
+    return set(kind.model_fields)
+
+
+def _with_keys(kind: type[Value]) -> None:
+    """Has the interpreter share the names of the fields among all values of a kind.
+
+    It does so only for names that one of the first thirty values put there itself.
+    """
+    first = kind.__new__(kind)
+    for name in kind.model_fields:
+        object.__setattr__(first, name, None)
+
+
+for _kind in (Answer, Case, Conversation, Passage, Score, Turn):
+    _with_keys(_kind)
+
+
+@dataclass(frozen=True)
+class Traits:
+    """How a bot is asked.
+
+    `takes` are the parts of a query beside its text that it is told of: "system", "history". It has `places`
+    for so many questions at once, and whoever asks waits for one. One that answers `at_once` keeps nobody
+    waiting.
+    """
+
+    takes: frozenset[str] = frozenset()
+    places: asyncio.Semaphore | None = None
+    at_once: bool = False
+
+
+_USUAL = Traits()
+
+
+def traits_of(rag: Any) -> Traits:
+    """The traits of a bot that has some, else the usual ones."""
+    try:
+        found = getattr(rag, "traits", None)
+    except Exception:  # a user's object, whose attributes are code of its own
+        return _USUAL
+    return found if isinstance(found, Traits) else _USUAL

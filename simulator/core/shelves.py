@@ -1,9 +1,8 @@
-"""From a name to a thing. The folder is the registry: `angry` is personas/angry.toml.
+"""The names that the articles have for judges, and the judges of ours that they mean."""
 
-A name with a colon, a slash or a suffix is looked up where the user stands instead.
-"""
-
+import ast
 import functools
+import hashlib
 import importlib
 import importlib.util
 import inspect
@@ -11,19 +10,137 @@ import sys
 import sysconfig
 import traceback
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from simulator.datasets.names import our_name
-from simulator.errors import InputError, PromptError, RehearsalError, UnknownName
-from simulator.prompts import LANGUAGES, read_toml
-from simulator.types import SCRIPTED, Persona, Rag
-from simulator.user_code import files_beside, module_of_file, package_at, search_first
+from simulator.core.errors import InputError, PromptError, RehearsalError, UnknownName
+from simulator.core.templates import LANGUAGES, read_toml
+from simulator.core.types import SCRIPTED, Persona, Rag
 
-ROOT = Path(__file__).resolve().parent.parent
+# Wherever judges are named: --judges, rehearsal.toml, the files of outputs and their metrics.
+# `cosine_similarity` is the cosine itself (0..1), not the grades from 1 to 5 of `cosine`.
+ARTICLE_NAMES: Mapping[str, str] = {
+    "em": "exact_match",
+    "rougeL": "rouge_l",
+    "meteor": "meteor",
+    "cosine_similarity": "cosine_similarity",
+    "gpt_similarity": "llm_similarity",
+    "gpt_correctness": "llm_correctness",
+}
+# Only with --scoring contest, in the order in which its result is printed; there all of them are grades 1..5.
+CONTEST_NAMES: Mapping[str, str] = {
+    "gpt_relevance": "relevance",
+    "gpt_groundedness": "groundedness",
+    "gpt_similarity": "similarity",
+    "gpt_fluency": "fluency",
+    "ada_cosine_similarity": "cosine",
+}
+
+
+def our_name(given: str) -> str:
+    """The judge of ours that an article's name means; every other name means itself."""
+    return ARTICLE_NAMES.get(given, given)
+
+
+def search_first(folder: Path) -> None:
+    """Imports look into `folder` before anywhere else."""
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+
+
+def package_at(folder: Path) -> ModuleType:
+    """The package in this very folder, by the folder's name: another one of that name makes way."""
+    known = sys.modules.get(folder.name)
+    if known is not None and folder in (Path(place).resolve() for place in getattr(known, "__path__", ())):
+        return known
+    for name in [each for each in sys.modules if each.partition(".")[0] == folder.name]:
+        del sys.modules[name]
+    spec = importlib.util.spec_from_file_location(
+        folder.name, folder / "__init__.py", submodule_search_locations=[str(folder)]
+    )
+    if spec is None or spec.loader is None:
+        msg = f"{folder}: not a package."
+        raise InputError(msg)
+    package = importlib.util.module_from_spec(spec)
+    sys.modules[folder.name] = package
+    spec.loader.exec_module(package)
+    return package
+
+
+def module_of_file(path: Path) -> ModuleType:
+    """The module of a file, loaded once (that can take gigabytes). What it raises passes through."""
+    file = path.resolve()
+    if not file.is_file():
+        msg = f"{path}: there is no such file here."
+        raise InputError(msg)
+    for known in list(sys.modules.values()):
+        if getattr(known, "__dict__", {}).get("__file__") == str(file):
+            return known
+    search_first(file.parent)
+    # By its whole path: another folder's checks.py is another module.
+    place = hashlib.sha256(str(file).encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    spec = importlib.util.spec_from_file_location(f"_user_{file.stem}_{place}", file)
+    if spec is None or spec.loader is None:
+        msg = f"{path}: not a Python file."
+        raise InputError(msg)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[spec.name]
+        raise
+    return module
+
+
+def files_beside(module: Path) -> list[Path]:
+    """What a module is made of: its file, those near it that it imports, and what begins with `_` and a name.
+
+    The program's own modules are none of it.
+    """
+    found: dict[Path, None] = {}
+    waiting = [module.resolve()]
+    while waiting:
+        path = waiting.pop(0)
+        if path not in found:
+            found[path] = None
+            waiting += _named_after(path)
+            waiting += _imported_nearby(path) if path.suffix == ".py" else ()
+    return list(found)
+
+
+def _named_after(path: Path) -> list[Path]:
+    """Of keigo.py: _keigo.toml, _keigo_rules.py and the like."""
+    name = path.stem.lstrip("_")
+    there = (*path.parent.glob(f"_{name}.*"), *path.parent.glob(f"_{name}_*.*"))
+    return sorted(each for each in there if each.suffix in {".py", ".toml"})
+
+
+def _imported_nearby(path: Path) -> Iterator[Path]:
+    """Modules beside it or in folders there; `judges._angle` is one beside judges/cosine.py."""
+    names = dict.fromkeys(_imported(ast.parse(path.read_bytes())))
+    for name in names:
+        if name.partition(".")[0] != "simulator":  # the version stands for the program itself
+            for folder in (path.parent, path.parent.parent):
+                file = folder.joinpath(*name.split(".")).with_suffix(".py")
+                if file.is_file():
+                    yield file
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from ([node.module] if node.module else ())
+            yield from (".".join(filter(None, (node.module, each.name))) for each in node.names)
+
+
+ROOT = Path(__file__).resolve().parent.parent.parent
 PERSONAS = ROOT / "personas"
 JUDGES = ROOT / "judges"
 ADAPTERS = ROOT / "rag_adapters"

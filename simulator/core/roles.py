@@ -7,10 +7,9 @@ from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import BaseModel, ConfigDict, SecretStr
 
-from simulator.errors import InputError
-from simulator.given import PREFIX
-from simulator.settings import Settings
-from simulator.types import Role
+from simulator.core.errors import InputError
+from simulator.core.settings import PREFIX, Settings
+from simulator.core.types import Role
 
 LEXICAL = "lexical"
 OPENAI = "https://api.openai.com/v1"

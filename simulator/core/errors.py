@@ -21,7 +21,7 @@ import difflib
 from collections.abc import Iterable
 from pathlib import Path
 
-from simulator.types import Failure
+from simulator.core.types import Failure
 
 
 class RehearsalError(Exception):

@@ -13,9 +13,9 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from simulator.encodable import encodable
-from simulator.errors import PromptError
-from simulator.types import Language
+from simulator.core.errors import PromptError
+from simulator.core.replies import encodable
+from simulator.core.types import Language
 
 LANGUAGES: tuple[Language, Language] = ("ja", "en")
 # What is counted in texts for people.

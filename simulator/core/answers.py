@@ -1,0 +1,159 @@
+"""Whatever retrievers give (texts, mappings, LangChain documents) as the passages of an answer."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from simulator.core.errors import RagFailure
+from simulator.core.types import Answer, Passage
+
+_TEXT = ("text", "page_content", "content", "passage", "chunk", "document")
+_ID = ("id", "doc_id", "document_id", "source", "url", "filepath", "title", "chunk_id")
+_SOURCE = ("source", "url", "filepath", "title", "document_name")
+_SCORE = ("score", "relevance_score", "similarity")
+
+
+def passages_of(documents: Any) -> tuple[Passage, ...]:
+    """One document or several as passages; what has no id of its own is numbered from 1.
+
+    A document may be a text, a mapping, an object with `page_content` and `metadata`, a Passage, or
+    a pair of one of these and its retrieval score. Raises RagFailure when it is none of them.
+    """
+    if documents is None or (isinstance(documents, str) and not documents.strip()):
+        return ()
+    if isinstance(documents, (str, Mapping, Passage)) or hasattr(documents, "page_content"):
+        documents = [documents]
+    if not isinstance(documents, Iterable):
+        msg = f"passages must be texts, mappings or documents, not {type(documents).__name__}"
+        raise RagFailure("malformed", msg)
+    return tuple(_passage(document, number) for number, document in enumerate(documents, 1))
+
+
+def _passage(document: Any, number: int) -> Passage:
+    if isinstance(document, Passage):
+        return document
+    if isinstance(document, str):
+        return Passage(id=str(number), text=document)
+    if isinstance(document, (tuple, list)) and len(document) == 2 and _score(document[1]) is not None:
+        return _passage(document[0], number).model_copy(update={"score": _score(document[1])})
+    return _from_fields(_fields(document), number)
+
+
+def _fields(document: Any) -> Mapping[str, Any]:
+    """A document's fields in one mapping; what stands in its metadata gives way to its own."""
+    if isinstance(document, Mapping):
+        own = dict(document)
+    elif hasattr(document, "page_content"):
+        own = {"page_content": document.page_content, "id": getattr(document, "id", None)}
+        own["metadata"] = getattr(document, "metadata", None)
+    else:
+        msg = f"a passage must be a text, a mapping or a document, not {type(document).__name__}"
+        raise RagFailure("malformed", msg)
+    metadata = own.pop("metadata", None)
+    layers = (metadata if isinstance(metadata, Mapping) else {}, own)
+    return {key: value for layer in layers for key, value in layer.items() if value is not None}
+
+
+def _from_fields(fields: Mapping[str, Any], number: int) -> Passage:
+    text = next((fields[name] for name in _TEXT if name in fields), None)
+    if text is None:
+        there = ", ".join(str(key)[:40] for key in list(fields)[:20]) or "nothing"
+        msg = f"a passage has no text: expected one of {', '.join(_TEXT)}; there is {there}"
+        raise RagFailure("malformed", msg)
+    name, source = _first(fields, _ID), _first(fields, _SOURCE)
+    return Passage(
+        id=str(number if name is None else name),
+        text=str(text),
+        source=None if source is None else str(source),
+        score=_score(_first(fields, _SCORE)),
+    )
+
+
+def _first(fields: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+    return next((fields[name] for name in names if fields.get(name, "") != ""), None)
+
+
+def _score(value: Any) -> float | None:
+    """Numbers of any library (numpy's too); what is no finite number is no score."""
+    try:
+        score = float(value)
+    except (TypeError, ValueError):
+        return None
+    return score if math.isfinite(score) else None
+
+
+ANSWER_KEYS = ("answer", "result", "output", "text")
+PASSAGE_KEYS = ("passages", "contexts", "documents", "context", "source_documents", "sources")
+_ASSISTANT = ("assistant", "ai", "bot", "model")
+_SPEAKERS = (*_ASSISTANT, "user", "human", "system")
+
+
+def answer_of(result: Any) -> Answer:
+    """A text, a mapping, (answer, passages), (anything, history, documents) or an Answer, as an Answer.
+
+    Of a history, the last thing that the assistant said in it is the answer. Raises RagFailure for
+    any other shape.
+    """
+    if isinstance(result, Answer):
+        return result
+    if isinstance(result, str):
+        return Answer(text=result, shows_passages=False)
+    if isinstance(result, Mapping):
+        return _from_mapping(result)
+    if isinstance(result, tuple) and len(result) == 3:
+        return Answer(text=last_said(result[1]), passages=passages_of(result[2]))
+    if isinstance(result, tuple) and len(result) == 2:
+        return Answer(text=text_of(result[0]), passages=passages_of(result[1]))
+    return Answer(text=text_of(result), shows_passages=False)
+
+
+def last_said(history: Any) -> str:
+    """The assistant's last entry: {role, content}, a (user, assistant) pair, or a LangChain message."""
+    entries = history if isinstance(history, Sequence) and not isinstance(history, str) else ()
+    for entry in reversed(entries):
+        said = _said(entry)
+        if said is not None:
+            return text_of(said)
+    raise RagFailure("empty", "the returned history has no entry of the assistant")
+
+
+def _said(entry: Any) -> Any:
+    """What the assistant says in this entry, "" when that is nothing; None when the entry is another's."""
+    if isinstance(entry, Mapping):
+        role, said = entry.get("role", entry.get("type")), entry.get("content")
+    elif isinstance(entry, (tuple, list)) and len(entry) == 2:
+        # ("assistant", text) names who speaks; (question, answer) is a whole exchange.
+        role, said = entry if entry[0] in _SPEAKERS else ("assistant", entry[1])
+    else:
+        role, said = getattr(entry, "role", getattr(entry, "type", None)), getattr(entry, "content", None)
+    return ("" if said is None else joined(said)) if role in _ASSISTANT else None
+
+
+def _from_mapping(result: Mapping[Any, Any]) -> Answer:
+    key = next((key for key in ANSWER_KEYS if key in result), None)
+    if key is None:
+        keys = ", ".join(str(key)[:40] for key in list(result)[:20])
+        there = f"has the keys {keys}" if result else "is empty"
+        raise RagFailure("malformed", f"the bot's mapping needs the key 'answer', but it {there}")
+    passages = next((result[name] for name in PASSAGE_KEYS if result.get(name) is not None), None)
+    shows = any(name in result for name in PASSAGE_KEYS)
+    return Answer(text=text_of(result[key]), passages=passages_of(passages), shows_passages=shows)
+
+
+def text_of(value: Any) -> str:
+    """A text, or a message object's own."""
+    content = joined(value.content) if hasattr(value, "content") else value
+    if content is None:
+        raise RagFailure("empty", "the bot returned None in place of an answer")
+    if not isinstance(content, str):
+        told = "return a text, (text, passages) or {'answer': ..., 'passages': ...}"
+        raise RagFailure("malformed", f"the bot answered with {type(value).__name__}; {told}")
+    return content
+
+
+def joined(content: Any) -> Any:
+    """The texts of a message in parts together; anything else as it is."""
+    if not isinstance(content, list):
+        return content
+    parts = [part.get("text") if isinstance(part, Mapping) else part for part in content]
+    return "".join(part for part in parts if isinstance(part, str))

@@ -1,0 +1,716 @@
+"""From what a model wrote to a checked value: strict when it can be, repaired when it must be."""
+
+import functools
+import json
+import math
+import re
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from numbers import Real
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    WithJsonSchema,
+    create_model,
+    model_validator,
+)
+from pydantic_core import from_json
+
+from simulator.core.errors import MalformedReply, ModelFailure
+from simulator.core.types import GradingContext, Score, Severity
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def encodable(value: Any) -> Any:
+    """A text, or the texts within mappings and sequences, with lone surrogates and NULs shown as U+FFFD.
+
+    What a bot or a model says can hold them; no file, request or report can.
+    """
+    if value is None or isinstance(value, (int, float)):
+        return value
+    if isinstance(value, str):
+        if value.isascii() and "\0" not in value:
+            return value
+        # By way of UTF-16, so that the two halves of one character find each other.
+        whole = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return whole.replace("\0", "\ufffd")
+    if isinstance(value, (dict, Mapping)):  # a dict is seen at once, other mappings by a slow look
+        return {encodable(key): encodable(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [encodable(item) for item in value]
+    return value
+
+
+def checked(kind: type[Model], value: BaseModel) -> Model:
+    """What others made, checked once more, as a value that can be stored whatever it says."""
+    try:
+        body = value.model_dump_json(warnings=False)
+        if "\\u0000" not in body:  # as nearly always, and far cheaper than to look at every text
+            return kind.model_validate_json(body)
+    except ValueError:
+        pass
+    return kind.model_validate(encodable(value.model_dump(warnings=False)))
+
+
+Form = TypeVar("Form", bound=BaseModel)
+
+# Reasoning before the first object, closed or cut off; and up to a mark whose opening was in the prompt.
+_THOUGHT = r"(?:seed:)?(?:think(?:ing)?|thought|reasoning|analysis|reflection|scratchpad)"
+_REASONING = re.compile(
+    rf"\A(?:[^{{｛\[<◁]++|[<\[◁]{_THOUGHT}[>\]▷].*?(?:[<\[◁]/{_THOUGHT}[>\]▷]|\Z)|[<◁]|\[(?!\s*+\{{))*+",
+    re.DOTALL | re.IGNORECASE,
+)
+_REASONED = re.compile(r"\A.*[<\[◁]/think(?:ing)?[>\]▷][ \t]*+(?:\r?\n|\Z)", re.DOTALL | re.IGNORECASE)
+# What stands for a space in a form: wide and zero-width ones, a byte order mark.
+_BLANKS = "\u00a0\u3000\u200b\u200c\u200d\u2060\ufeff"
+# Where an object, or a list of objects, may begin; a brace in a sentence does not.
+_OPENING = re.compile(rf"""[{{｛][\s{_BLANKS}]*+(?:["“”„＂{{}}｛｝]|/[/*]|'\w++'\s*+[:：])|\[\s*+\{{""")
+# A whole reply that is the text of an object as JSON writes it within a string.
+_ENCODED = re.compile(r'\s*+(?:```\w*+\s*+)?+"?(\{(?:\s|\\n)*+\\".*\})"?\s*+(?:```)?+\s*+', re.DOTALL)
+# Strings by the mark that a form's keys begin with; and comments, which may hold marks.
+_COMMENT = r"(?:(?<!:)//|(?<=\s)#)[^\n]*+\n?|/\*[^*]*+\*/"
+_QUOTED = {
+    '"': re.compile(rf'(")((?:[^"\\]++|\\.?)*+)("|\Z)|{_COMMENT}', re.DOTALL),
+    "'": re.compile(rf"""(["'])((?:(?!\1)[^\\]|\\.?)*+)(\1|\Z)|{_COMMENT}""", re.DOTALL),
+    "“": re.compile(rf"([“”„＂])([^“”„＂]*+)([“”„＂]|\Z)|{_COMMENT}", re.DOTALL),
+}
+_MARK = re.compile(rf"[{{｛\[\s{_BLANKS}]*+(['“”„＂]?)")
+_ESCAPE = re.compile(r'\\.|"', re.DOTALL)
+_ESCAPES = {"\\'": "'", '"': '\\"', "\\x": "\\u00"}
+_STRING = re.compile(r'("(?:[^"\\]++|\\.?)*+(?:"|\Z))', re.DOTALL)
+_TRAILING_COMMA = re.compile(r",(?=\s*+[}\]])")
+_PYTHON = re.compile(r"\b(?:True|False|None)\b")
+_SYNTAX = dict.fromkeys(map(ord, _BLANKS), " ") | str.maketrans(
+    "０１２３４５６７８９：，、｛｝［］", "0123456789:,,{}[]"
+)
+_CONTROLS = {code: f"\\u{code:04x}" for code in range(32)}
+_DECODER = json.JSONDecoder(strict=False)  # line breaks within strings are common
+_MATERIAL = {"answer", "question", "history", "passage", "passages", "reference", "quote"}  # may be quoted
+
+
+class Reply(BaseModel):
+    """Base of every form a model fills in; what it adds beyond the form is ignored."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys(cls, given: Any) -> Any:
+        return _named(given, cls.model_fields) if isinstance(given, dict) else given
+
+
+def _folded(key: str) -> str:
+    return re.sub(r"[\s-]+", "_", unicodedata.normalize("NFKC", key).strip().casefold())
+
+
+def _named(given: dict[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """With the form's own keys in place of "Overall" or "Next Step"; one that is written right goes first."""
+    if given.keys() <= fields.keys():
+        return given
+    known = {_folded(name): name for name in fields}
+    other = {known.get(_folded(key), key): value for key, value in given.items() if key not in fields}
+    return other | {key: value for key, value in given.items() if key in fields}
+
+
+class NextLine(Reply):
+    """What the customer model answers with: the words first, then whether it stays."""
+
+    message: str
+    next: Literal["stay", "satisfied", "gave_up", "handed_over"] = "stay"
+    reason: str = ""
+
+
+def form(name: str, fields: dict[str, Any], left_out: Mapping[str, Any] = {}) -> type[Reply]:
+    """A reply form with these fields, in this order; one that is not in `left_out` must be there."""
+    declared: dict[str, Any] = {key: (kind, left_out.get(key, ...)) for key, kind in fields.items()}
+    return create_model(name, __base__=Reply, **declared)
+
+
+@functools.lru_cache(maxsize=512)
+def strict_schema(reply_form: type[BaseModel]) -> dict[str, Any]:
+    """The form as the JSON schema that strict endpoints accept: closed objects, everything required.
+
+    Made once per form: every call of a run carries one. Not to be changed by whoever gets it.
+    """
+    return _strict(reply_form.model_json_schema())  # type: ignore[no-any-return]
+
+
+def _strict(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_strict(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    closed = {key: _strict(value) for key, value in node.items() if key not in {"title", "default"}}
+    if "properties" in closed:
+        closed |= {"additionalProperties": False, "required": list(closed["properties"])}
+    return closed
+
+
+def read(text: str, reply_form: type[Form]) -> Form:
+    """The form in what a model wrote: the last complete object that fills it in, else the cut-off one.
+
+    What is said last is binding: an unusable last verdict is no reason to take an earlier one. Raises
+    MalformedReply with one sentence that can be given back to the model.
+    """
+    found, *rests = _found(text)
+    value = _binding(found, rests[-1], reply_form)
+    if isinstance(value, str):
+        raise MalformedReply("malformed", value, raw=text)
+    try:
+        return reply_form.model_validate(value)
+    except ValidationError as error:
+        raise MalformedReply("malformed", _problem(error), raw=text) from None
+
+
+def read_parts(text: str, reply_form: type[BaseModel]) -> dict[str, Reply | MalformedReply]:
+    """Each part of a form of forms by itself: filled in, or why it is not.
+
+    What is off the scale, missing, no JSON or cut off costs no other part anything.
+    """
+    try:
+        filled = read(text, reply_form)
+    except MalformedReply as error:
+        found, *rests = _found(text)
+        value = _binding(found, rests[-1], reply_form)
+        given = value if isinstance(value, dict) else _whole_parts(rests, reply_form)
+        lacking = "{}: Field required" if isinstance(value, dict) else str(error)
+        parts = {
+            name: _part(name, given, field.annotation, lacking.format(name), text)
+            for name, field in reply_form.model_fields.items()
+        }
+        read_any = any(not isinstance(part, MalformedReply) for part in parts.values())
+        return parts if read_any else dict.fromkeys(parts, error)
+    return {name: getattr(filled, name) for name in reply_form.model_fields}
+
+
+def _part(
+    name: str, given: Mapping[str, Any], part_form: Any, lacking: str, text: str
+) -> Reply | MalformedReply:
+    if name not in given:
+        return MalformedReply("malformed", lacking, raw=text)
+    try:
+        part: Reply = part_form.model_validate(given[name])
+    except ValidationError as error:
+        return MalformedReply("malformed", _problem(error, name), raw=_shown(given[name]) or text)
+    return part
+
+
+def _shown(value: Any) -> str:
+    """The JSON of a part; empty when it is nested too deep for that."""
+    try:
+        return str(encodable(json.dumps(value, ensure_ascii=False)))
+    except RecursionError:
+        return ""
+
+
+def _whole_parts(rests: Sequence[str], reply_form: type[BaseModel]) -> dict[str, Any]:
+    """What can be read of a broken object's parts, each where it stands last; `rests` are its readings."""
+    forms = [field.annotation for field in reply_form.model_fields.values()]
+    inner = {key for each in forms for key in getattr(each, "model_fields", ())}
+    parts: dict[str, Any] = {}
+    for rest, name in product(rests, reply_form.model_fields):
+        # A key of the same name within another part holds no object.
+        key = rf'(?<!\\)"{re.escape(name)}"\s*+:\s*+' + (r"(?=\{)" if name in inner else "")
+        places = list(re.finditer(key, rest, re.IGNORECASE))
+        if name not in parts and places and (decoded := _decode(rest, places[-1].end())):
+            parts[name] = decoded[0]
+    return parts
+
+
+def _found(text: str) -> tuple[list[Any], str, str]:
+    """The complete objects of a reply, and the broken rest: as it is, and mended as far as it can be."""
+    found, rest = _values(_decoded(_after_reasoning(text)))
+    if not rest:
+        return found, "", ""
+    mended, left = _values(_mended(rest))
+    return found + mended, rest, left
+
+
+def _problem(error: ValidationError, *within: str) -> str:
+    first = error.errors(include_url=False, include_input=True)[0]
+    where = ".".join(map(str, (*within, *first["loc"]))) or "reply"
+    given = first["input"]
+    # Lists and objects are not shown: they may be nested too deep for that.
+    shown = type(given).__name__ if isinstance(given, (dict, list)) else repr(str(given)[:20])
+    return f"{where}: {first['msg']}" + ("" if first["type"] == "missing" else f" (it was {shown})")
+
+
+def _after_reasoning(text: str) -> str:
+    reasoned = _REASONED.match(text)
+    text = text[reasoned.end() :] if reasoned else text
+    return text[_REASONING.match(text).end() :]  # type: ignore[union-attr]
+
+
+def _decoded(text: str) -> str:
+    decoded = (encoded := _ENCODED.fullmatch(text)) and _decode(f'"{encoded[1]}"')
+    return decoded[0] if decoded else text
+
+
+def _decode(text: str, at: int = 0) -> tuple[Any, int] | None:
+    """The value that begins there and where it ends; None when it is not JSON."""
+    try:
+        return _DECODER.raw_decode(text, at)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _values(text: str) -> tuple[list[Any], str]:
+    """The complete objects (or lists) in order, and the rest, not looked into: it may hold quotations."""
+    found: list[Any] = []
+    at = 0
+    while opening := _OPENING.search(text, at):
+        decoded = _decode(text, opening.start())
+        if decoded is None:
+            return found, text[opening.start() :]
+        value, at = decoded
+        found.append(_only(value))
+    return found, ""
+
+
+def _only(value: Any) -> Any:
+    return value[0] if isinstance(value, list) and len(value) == 1 else value
+
+
+def _mended(text: str) -> str:
+    """Without doubled braces, trailing commas, full-width signs and a closing fence outside its strings."""
+    doubled = text.startswith("{{")
+    parts = _STRING.split(_requoted(text))
+    for place, part in enumerate(parts):
+        if place % 2:
+            parts[place] = part.translate(_CONTROLS)
+        else:
+            syntax = part.translate(_SYNTAX).replace("```", "\n")
+            syntax = syntax.replace("{{", "{").replace("}}", "}") if doubled else syntax
+            syntax = _PYTHON.sub(lambda word: {"None": "null"}.get(word[0], word[0].lower()), syntax)
+            parts[place] = _TRAILING_COMMA.sub("", syntax)
+    return "".join(parts)
+
+
+def _requoted(text: str) -> str:
+    """Python's and typographic quotation marks as JSON's, and no comments."""
+    mark = _MARK.match(text)[1] or '"'  # type: ignore[index]
+    return _QUOTED.get(mark, _QUOTED["“"]).sub(_as_json, text)
+
+
+def _as_json(found: re.Match[str]) -> str:
+    if not found[1]:  # what holds an object, or ends the text, is no comment
+        return found[0] if "{" in found[0] or found.end() == len(found.string) else " "
+    body = _ESCAPE.sub(lambda met: _ESCAPES.get(met[0], met[0]), found[2])
+    return f'"{body}"' if found[3] else f'"{body}'
+
+
+def _binding(found: list[Any], rest: str, reply_form: type[BaseModel]) -> Any:
+    """The value that counts, or one sentence on why there is none."""
+    cut, shown = None, rest.casefold().replace("'", '"')
+    if any(f'"{name.casefold()}"' in shown for name in reply_form.model_fields):
+        cut = _cut_off(rest)
+        if cut is None and not (found := _restarted(rest)):
+            return "the JSON object in the reply is broken"
+    attempts = (attempt for value in reversed(found) if (attempt := _attempt(value, reply_form)))
+    if (attempt := next(attempts, None)) is None and cut is not None:
+        return _whole(cut, reply_form) or "the JSON object in the reply is cut off"
+    return attempt or (found or ["there is no JSON object in the reply"])[-1]
+
+
+def _attempt(value: Any, reply_form: type[BaseModel]) -> Any:
+    """The value under the form's own keys, out of an object around it; None if it is about something else."""
+    if isinstance(value, list):
+        return value if any(_attempt(item, reply_form) for item in value if isinstance(item, dict)) else None
+    fields = reply_form.model_fields
+    named = _named(value, fields) if isinstance(value, dict) else {}
+    if not fields.keys().isdisjoint(named):
+        return named
+    needed = {name for name, field in fields.items() if field.is_required()}
+    inner = [_only(part) for key, part in named.items() if _folded(key) not in _MATERIAL]
+    forms = [_named(part, fields) for part in inner if isinstance(part, dict)]
+    whole = [part for part in forms if needed <= part.keys()]
+    return whole[0] if len(whole) == 1 else None
+
+
+def _restarted(rest: str) -> list[Any]:
+    """The object that begins a line after a broken one and ends the text."""
+    start = rest.rfind("\n{")
+    decoded = _decode(rest, start + 1) if start >= 0 and not rest.startswith("[") else None
+    return [decoded[0]] if decoded and not rest[decoded[1] :].strip() else []
+
+
+def _cut_off(text: str) -> dict[str, Any] | None:
+    """What is whole of an object that ends too early; None if it is broken in another way."""
+    text = text.rstrip(" \t").rstrip("0123456789.+-")  # which may be half a number
+    try:
+        value = from_json(text, allow_partial=True) if _ends_too_early(text) else None
+    except ValueError:
+        return None
+    syntax = "".join(_STRING.split(text)[::2])
+    may_go_on = syntax.count("[") > syntax.count("]")  # a list without its end has lost nobody knows what
+    return ({} if may_go_on else value) if isinstance(value, dict) else None
+
+
+def _whole(cut: dict[str, Any], reply_form: type[BaseModel]) -> Any:
+    """What was cut off if nothing is lost with it: a default must not stand in for what was cut away."""
+    value = _attempt(cut, reply_form) or {}
+    needed = {name for name, field in reply_form.model_fields.items() if field.default != ""}
+    return value if needed <= value.keys() else None
+
+
+def _ends_too_early(text: str) -> bool:
+    """Whether the end is all that is missing: "4/5" or "4 or 5" without quotes is not a cut-off 4."""
+    try:
+        _DECODER.raw_decode(text)
+    except json.JSONDecodeError as error:
+        return error.msg.startswith("Unterminated string") or not text[error.pos :].strip()
+    except (ValueError, RecursionError):
+        pass
+    return False
+
+
+FIFTHS, SHARE, FEELING = (1.0, 5.0), (0.0, 1.0), (-2.0, 2.0)
+
+_GRADE = re.compile(
+    r"(?:(?:overall|grade|score|rating|総合評価|総合|評価|評点|点数|スコア)\s*[:=]?\s*)?(?:5点満点中\s*)?"
+    r"([1-9]\d*)(?:\.0+)?(?:\s*点)?(?:\s*(?:/|(?:out )?of)\s*5(?:\.0+)?(?:\s*点)?|\s*\(5点満点\))?",
+    re.IGNORECASE,
+)
+_YES = frozenset(("1", "1.0", "true", "yes", "correct", "right", "はい", "正", "正解", "正しい", "○", "〇"))
+_NO = frozenset(("0", "0.0", "false", "no", "incorrect", "wrong", "いいえ", "誤", "不正解", "誤り", "×", "✕"))
+_NONE = frozenset(("", "-", "none", "(none)", "n/a", "nothing", "なし", "(なし)", "なし。", "特になし"))
+_VERDICTS = {
+    "supported": "supported", "support": "supported", "entailed": "supported",
+    "contradicted": "contradicted", "contradiction": "contradicted", "refuted": "contradicted",
+    "not_found": "not_found", "not found": "not_found", "notfound": "not_found",
+    "unsupported": "not_found", "not_supported": "not_found", "neutral": "not_found",
+}  # fmt: skip
+
+
+def _plain(value: Any) -> Any:
+    return unicodedata.normalize("NFKC", value).strip().casefold() if isinstance(value, str) else value
+
+
+def _grade(value: Any) -> Any:
+    """4, 4.0, "4", "４", "4/5" and "4点" are the grade 4; anything else is left for the check."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if not isinstance(value, str) or len(value) > 40:
+        return value
+    found = _GRADE.fullmatch(unicodedata.normalize("NFKC", value).strip())
+    return int(found[1]) if found else value
+
+
+def _texts(value: Any) -> Any:
+    """A single text where a list is asked for is a list of one."""
+    return [value] if isinstance(value, str) else value
+
+
+def _binary(value: Any) -> Any:
+    """1, true, "yes", 「はい」 are 1 and their opposites 0; the rest is left for the check."""
+    if isinstance(value, bool | float) and value in (0, 1):
+        return int(value)
+    said = _plain(value)
+    return 1 if said in _YES else 0 if said in _NO else value
+
+
+def _number(value: Any) -> Any:
+    """The texts "0.8", "０．８" and "80%" are 0.8; a number stays what it is."""
+    if isinstance(value, bool):
+        return str(value)
+    said = _plain(value)
+    if not isinstance(said, str):
+        return value
+    try:
+        return float(said.removesuffix("%")) / (100 if said.endswith("%") else 1)
+    except ValueError:
+        return value
+
+
+def _feeling(value: Any) -> Any:
+    """The texts "+1" and "−1", and 1.0, are whole numbers."""
+    if isinstance(value, str) and "%" in _plain(value):
+        return value
+    number = _number(value.replace("−", "-").replace("－", "-") if isinstance(value, str) else value)
+    return int(number) if isinstance(number, float) and number.is_integer() else number
+
+
+def _verdict(value: Any) -> Any:
+    said = _plain(value)
+    return _VERDICTS.get(said.replace("-", "_"), value) if isinstance(said, str) else value
+
+
+def _passage_id(value: Any) -> str:
+    """The id as it is: models write null, a number, brackets, or several, of which the first counts."""
+    first = (value[0] if value else "") if isinstance(value, list) else value
+    return "" if first is None else str(first).strip("[] ")
+
+
+def _listed(value: Any) -> Any:
+    """A single finding where a list is asked for is a list of one."""
+    return [value] if isinstance(value, dict) else value
+
+
+def _listed_or_none(value: Any) -> Any:
+    """As `_listed`; null, an empty text and "none" are no finding."""
+    listed = _listed([value] if value is None or isinstance(value, str) else value)
+    if not isinstance(listed, list):
+        return listed
+    return [
+        each
+        for each in listed
+        if each is not None and (not isinstance(each, str) or _plain(each) not in _NONE)
+    ]
+
+
+def _opposed(conflicts: "list[Conflict]") -> "list[Conflict]":
+    """Those of which both sides say something, and not the same."""
+    sides = ((each, _plain(each.reference), _plain(each.passages)) for each in conflicts)
+    return [each for each, one, other in sides if one != other and not {one, other} & _NONE]
+
+
+Grade = Annotated[
+    int,
+    BeforeValidator(_grade),
+    Field(ge=1, le=5, strict=True),
+    WithJsonSchema({"type": "integer", "enum": [1, 2, 3, 4, 5]}),
+]
+Texts = Annotated[list[str], BeforeValidator(_texts)]
+Binary = Annotated[
+    int,
+    BeforeValidator(_binary),
+    Field(ge=0, le=1, strict=True),
+    WithJsonSchema({"type": "integer", "enum": [0, 1]}),
+]
+Share = Annotated[
+    float,
+    BeforeValidator(_number),
+    Field(ge=0, le=1, allow_inf_nan=False),
+    WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1}),
+]
+Feeling = Annotated[
+    int,
+    BeforeValidator(_feeling),
+    Field(ge=-2, le=2, strict=True),
+    WithJsonSchema({"type": "integer", "enum": [-2, -1, 0, 1, 2]}),
+]
+Finding = Annotated[Literal["supported", "contradicted", "not_found"], BeforeValidator(_verdict)]
+PassageId = Annotated[str, BeforeValidator(_passage_id)]
+
+
+class Claim(Reply):
+    """One thing that an answer claims, in its own words, and what the passages say of it."""
+
+    claim: str
+    passage: PassageId
+    verdict: Finding
+
+
+class Usefulness(Reply):
+    """Whether one retrieved passage was of use."""
+
+    id: PassageId
+    useful: Binary
+
+
+class Statement(Reply):
+    """One thing that the reference states, and where the passages say it."""
+
+    text: str
+    passage: PassageId
+    found: Binary
+
+
+class Conflict(Reply):
+    """A point on which reference and passages contradict each other, in the words of both."""
+
+    reference: str
+    passages: str
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of field: `type` is what a reply must hold, `shape` how the form shows it to the model.
+
+    A kind with a `scale` can be the verdict: `raw` weighs what was filled in, on that scale. `kept` is what
+    of it stands in the score: ids of passages that were never shown do not. `left_out` is what a reply
+    without the field means; `...`: it must be there.
+    """
+
+    type: Any
+    shape: str
+    scale: tuple[float, float] | None = None
+    raw: Callable[[Any, GradingContext], float] = lambda value, _: float(value)
+    severity: Callable[[Any], Severity | None] = lambda _: None
+    kept: Callable[[Any, GradingContext], Any] = lambda value, _: value
+    items: tuple[str, ...] = ()
+    left_out: Any = ...
+
+
+def supported_share(claims: Sequence[Claim], _: GradingContext | None = None) -> float:
+    """The share (0..1) of the claims that are supported; an answer that claims nothing has 1.
+
+    The faithfulness of RAGAS (Es et al., 2023), with claims in the answer's own words.
+    """
+    return sum(c.verdict == "supported" for c in claims) / len(claims) if claims else 1.0
+
+
+def with_shown_passages(found: Sequence[Any], exhibit: GradingContext) -> list[Any]:
+    """The findings, each without the id of a passage that is not among those of the turn."""
+    shown = {passage.id for passage in exhibit.turn.answer.passages}
+    return [each if each.passage in shown else each.model_copy(update={"passage": ""}) for each in found]
+
+
+def gravest_claim(claims: Sequence[Claim]) -> Severity | None:
+    """A contradiction of the passages is major, what they do not say is moderate."""
+    verdicts = {claim.verdict for claim in claims}
+    return "major" if "contradicted" in verdicts else "moderate" if "not_found" in verdicts else None
+
+
+def average_precision(verdicts: Sequence[Usefulness], exhibit: GradingContext) -> float:
+    """The average precision (0..1) of the retrieved passages in the retriever's order; 0 when none is of use.
+
+    Mean over the useful ranks k of precision@k (context precision of RAGAS). A passage that the judge
+    passed over counts as of no use.
+    """
+    useful = {verdict.id for verdict in verdicts if verdict.useful}
+    hits = [passage.id in useful for passage in exhibit.turn.answer.passages]
+    precisions = [sum(hits[:rank]) / rank for rank, hit in enumerate(hits, start=1) if hit]
+    return sum(precisions) / len(precisions) if precisions else 0.0
+
+
+def found_share(statements: Sequence[Statement], _: GradingContext | None = None) -> float:
+    """The share (0..1) of the reference's statements that the passages hold (context recall of RAGAS)."""
+    return sum(s.found for s in statements) / len(statements)
+
+
+KINDS: dict[str, Kind] = {
+    "text": Kind(str, '"<$it>"'),
+    "texts": Kind(Texts, '["<$it>", ...]'),
+    "grade": Kind(Grade, "<$it>", FIFTHS),
+    "binary": Kind(Binary, "<$it>", SHARE),
+    "share": Kind(Share, "<$it>", SHARE),
+    "feeling": Kind(Feeling, "<$it>", FEELING),
+    "claims": Kind(
+        Annotated[list[Claim], BeforeValidator(_listed)], "", SHARE, supported_share, gravest_claim,
+        with_shown_passages, tuple(Claim.model_fields),
+    ),
+    "usefulness": Kind(
+        Annotated[list[Usefulness], BeforeValidator(_listed), Field(min_length=1)],
+        "", SHARE, average_precision,
+        items=tuple(Usefulness.model_fields),
+    ),
+    "conflicts": Kind(
+        Annotated[list[Conflict], BeforeValidator(_listed_or_none), AfterValidator(_opposed)], "",
+        items=tuple(Conflict.model_fields), left_out=[],
+    ),
+    "statements": Kind(
+        Annotated[list[Statement], BeforeValidator(_listed), Field(min_length=1)], "", SHARE, found_share,
+        kept=with_shown_passages,
+        items=tuple(Statement.model_fields),
+    ),
+}  # fmt: skip
+
+Meaning = str | Mapping[str, str]
+Described = Mapping[str, "tuple[str, Meaning] | Described"]
+
+
+def skeleton(described: Described, indent: str = "") -> str:
+    """The form as a model reads it: JSON with what each key means in place of its value.
+
+    `described` maps a key to its kind and meaning (of a list's items, a meaning for each key), or to
+    a nested form.
+    """
+    inner = indent + "  "
+    lines = [f'{inner}"{key}": {_described(value, inner)}' for key, value in described.items()]
+    return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
+
+
+def _described(value: "tuple[str, Meaning] | Described", indent: str) -> str:
+    if not isinstance(value, tuple):
+        return skeleton(value, indent)
+    name, meaning = value
+    if isinstance(meaning, str):
+        return KINDS[name].shape.replace("$it", meaning)
+    item = ", ".join(f'"{key}": {_item(name, key, said)}' for key, said in meaning.items())
+    return f"[{{{item}}}, ...]"
+
+
+def _item(kind: str, key: str, meaning: str) -> str:
+    return f"<{meaning}>" if (kind, key) in _NUMBERS else f'"<{meaning}>"'
+
+
+_NUMBERS = {("usefulness", "useful"), ("statements", "found")}
+
+
+def share_of(raw: float, scale: tuple[float, float]) -> float:
+    """A raw value as 0..1: grades from 1 to 5 by fifths (3 is .6), every other scale from end to end."""
+    low, high = scale
+    return raw / high if scale == FIFTHS else (raw - low) / (high - low)
+
+
+def told(filled: Reply) -> dict[str, JsonValue]:
+    """A filled-in form as it is kept in a score's detail."""
+    return filled.model_dump(mode="json")
+
+
+Scale = tuple[float, float]
+
+
+def score_of(verdict: Any, scale: Scale, *, declared: bool) -> Score:
+    """The verdict as a score on the judge's scale; raises ModelFailure, in one line, for what is none.
+
+    `declared`: the module has a SCALE, and a Score on another one contradicts it.
+    """
+    if isinstance(verdict, Score):
+        return _sound(verdict, scale, declared=declared)
+    if isinstance(verdict, tuple) and len(verdict) == 2 and isinstance(verdict[1], str):
+        return _graded(verdict[0], verdict[1], scale)
+    return _graded(verdict, "", scale)
+
+
+def _graded(verdict: Any, reason: str, scale: Scale) -> Score:
+    """Yes is the top of the scale, no its bottom."""
+    if type(verdict).__module__ == "numpy":  # its scalars are no numbers and no bool of Python's
+        verdict = verdict.item()
+    if isinstance(verdict, bool):
+        raw = scale[verdict]
+    elif isinstance(verdict, Real):
+        raw = float(verdict)
+    else:
+        msg = (
+            f"the judge returned {type(verdict).__name__}, not a Score, a number, True or False,"
+            " or one of these with a reason"
+        )
+        raise ModelFailure("malformed", msg)
+    if not scale[0] <= raw <= scale[1]:  # not a number is on no scale, either
+        msg = f"the judge returned {raw:g}, which is not on {scale[0]:g} to {scale[1]:g}"
+        raise ModelFailure("off_scale", msg)
+    return Score(state="scored", value=share_of(raw, scale), raw=raw, scale=scale, reason=reason)
+
+
+def _sound(score: Score, scale: Scale, *, declared: bool) -> Score:
+    """The judge's own Score, on the module's scale where it names none."""
+    if not math.isfinite(score.value or 0.0):  # stored, it would be no value at all
+        raise ModelFailure("off_scale", f"the judge returned {score.value}")
+    if score.state == "scored" and score.value is None:
+        msg = f"the judge returned a Score that is {score.state} and has no value"
+        raise ModelFailure("malformed", msg)
+    if score.state != "scored" and score.value is not None:
+        msg = f"the judge returned a Score that is {score.state} and has the value {score.value:g}"
+        raise ModelFailure("malformed", msg)
+    if "scale" not in score.model_fields_set:
+        return score.model_copy(update={"scale": scale})
+    if declared and score.scale != scale and score.state == "scored":
+        (low, high), (lowest, highest) = score.scale, scale
+        msg = (
+            f"the judge's Score is on {low:g} to {high:g},"
+            f" but SCALE of its module is {lowest:g} to {highest:g}"
+        )
+        raise ModelFailure("malformed", msg)
+    return score

@@ -1,0 +1,903 @@
+"""Everything a run can be told, declared once: flags, environment, rehearsal.toml, defaults."""
+
+import json
+import math
+import os
+import re
+import tomllib
+import unicodedata
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple, get_args
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from simulator.core.errors import InputError, UnknownName
+from simulator.core.secrets import without_secrets
+from simulator.core.types import PASSED, Language, RedRules, Value
+
+Comparison = Literal[">=", "<=", "==", ">", "<"]
+# How a figure is measured: a share or mean 0..1, a count of turns, seconds of answering, or dollars.
+Measure = Literal["share", "count", "seconds", "cost"]
+
+# Beside them every judge of the run is a name: the mean of its grades, 0..1.
+FIGURES: dict[str, Measure] = {
+    "score": "share",
+    "answered_correctly": "share",
+    "refused_correctly": "share",
+    "handover_correctly": "share",
+    "red": "share",
+    "failed": "share",
+    "major": "share",
+    "severity_major": "count",
+    "severity_moderate": "count",
+    "severity_minor": "count",
+    "p95_seconds": "seconds",
+    "latency_p95": "seconds",
+    "cost_usd": "cost",
+}
+# Shares of what went wrong; of every other share, and of every judge's grades, more is better.
+WRONGS = frozenset({"red", "failed", "major"})
+# The share of questions with a major turn, which every target limits: to this, where nobody says otherwise.
+MAJOR, MAX_MAJOR = "major", 0.2
+EXAMPLE = "turn >= 0.9 and severity_major == 0"
+
+_TERM = re.compile(r"([^\s<>=!()]+)\s*(>=|<=|==|>|<)\s*([-+.\d]+(?:e[-+]?\d+)?)", re.IGNORECASE)
+# People write 90% or 90点 for 90.
+_PERCENT = re.compile(r"(?<=\d)\s*[%％点]$")
+_AND = re.compile(r"\s+and\s+", re.IGNORECASE)
+
+
+class Condition(Value):
+    """One comparison of a figure of the run with a threshold; shares are 0..1."""
+
+    name: str
+    comparison: Comparison
+    threshold: float
+
+    @property
+    def measure(self) -> Measure:
+        """What kind of figure it is about."""
+        return FIGURES.get(self.name, "share")
+
+    @property
+    def rises(self) -> bool:
+        """Whether more is better."""
+        return self.comparison in (">=", ">")
+
+    @property
+    def text(self) -> str:
+        """The condition as it is written."""
+        return f"{self.name} {self.comparison} {self.threshold:.10g}"
+
+    def holds(self, value: float) -> bool:
+        """Whether a figure meets the threshold; what differs by a rounding error is equal."""
+        apart = value - self.threshold
+        if abs(apart) < 1e-9:
+            return self.comparison in (">=", "<=", "==")
+        return self.comparison != "==" and (apart > 0) == self.rises
+
+
+def read_target(given: object) -> float | str | None:
+    """A target as it was set: a share (90 means 0.9) or the text of its conditions; ValueError if neither."""
+    if given is None:
+        return None
+    text = _PERCENT.sub("", given.strip()) if isinstance(given, str) else given
+    try:
+        number = math.nan if isinstance(text, bool) else float(text)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return " and ".join(condition.text for condition in conditions(str(text)))
+    return _share(number)
+
+
+def conditions(text: str) -> tuple[Condition, ...]:
+    """The conditions of an expression, each once; ValueError says what is wrong with it."""
+    plain = unicodedata.normalize("NFKC", text).replace("≥", ">=").replace("≤", "<=").strip()
+    return tuple(dict.fromkeys(_condition(part) for part in _AND.split(plain)))
+
+
+def _condition(part: str) -> Condition:
+    found = _TERM.fullmatch(part.strip())
+    if found is None:
+        msg = f"'{part.strip()}' is no condition; write a number (0.9, 90) or some joined by and: {EXAMPLE}"
+        raise ValueError(msg)
+    name, comparison, number = found.groups()
+    try:
+        threshold = float(number)
+    except ValueError:
+        msg = f"'{number}' is no number"
+        raise ValueError(msg) from None
+    (same,) = (each for each in get_args(Comparison) if each == comparison)
+    return _sensible(Condition(name=name, comparison=same, threshold=threshold))
+
+
+def _sensible(condition: Condition) -> Condition:
+    """The condition with its threshold on the scale of its figure."""
+    name, comparison, threshold = condition.name, condition.comparison, condition.threshold
+    if condition.measure == "share":
+        _right_way(condition)
+        return condition.model_copy(update={"threshold": threshold and _share(threshold)})
+    if threshold < 0 or (condition.measure == "count" and threshold % 1):
+        msg = f"{name} is {_KINDS[condition.measure]}, and {threshold:g} is none"
+        raise ValueError(msg)
+    if condition.rises or (condition.measure != "count" and comparison == "=="):
+        msg = f"{name} can only be limited: write {name} <= {threshold:g}"
+        raise ValueError(msg)
+    return condition
+
+
+def _right_way(condition: Condition) -> None:
+    """Refuses a share that would pass for being bad, and one that would have to be hit exactly."""
+    name, threshold, limited = condition.name, condition.threshold, condition.name in WRONGS
+    written = f"write {name} {'<=' if limited else '>='} {threshold:g}"
+    if condition.comparison == "==" and (threshold or not limited):
+        msg = f"{name} is a share: {written}"
+        raise ValueError(msg)
+    if condition.rises == limited and condition.comparison != "==":
+        msg = f"{condition.text} points the wrong way, {'less' if limited else 'more'} is better: {written}"
+        raise ValueError(msg)
+
+
+_KINDS = {"count": "a number of turns", "seconds": "a time in seconds", "cost": "an amount of dollars"}
+
+
+def _share(value: float) -> float:
+    """90 means 0.9; 1.2 and what is outside 0..100 are mistakes."""
+    if not (0 < value <= 1 or 2 <= value <= 100):
+        msg = "must be between 0 and 1, or a percentage from 2 to 100"
+        raise ValueError(msg)
+    return value / 100 if value > 1 else value
+
+
+def read_confidence(given: object) -> float | None:
+    """A certainty as it was set: 95 and 95% mean 0.95, off none at all; ValueError if it is no certainty."""
+    text = unicodedata.normalize("NFKC", given).strip().casefold() if isinstance(given, str) else given
+    if text is None or text == "off":
+        return None
+    try:
+        number = float(text.removesuffix("%") if isinstance(text, str) else text)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        number = math.nan
+    share = number / 100 if number > 1 else number
+    if isinstance(given, bool) or not 0.5 < share < 1:
+        msg = "must lie between 0.5 and 1: 0.95 (or 95, 95%) is usual, off asks for none"
+        raise ValueError(msg)
+    return share
+
+
+def asked(target: float | str | None) -> tuple[Condition, ...]:
+    """The conditions that a target stands for; a number is asked of the run's score."""
+    if target is None:
+        return ()
+    if isinstance(target, str):
+        return conditions(target)
+    return (Condition(name="score", comparison=">=", threshold=target),)
+
+
+def check_names(target: float | str | None, judges: Iterable[str]) -> None:
+    """Raises UnknownName for a condition about something that the run will not have."""
+    known = {*FIGURES, *judges}
+    for condition in asked(target):
+        if condition.name not in known:
+            raise UnknownName("figure in --target", condition.name, sorted(known))
+
+
+PREFIX = "REHEARSAL_"
+# The settings that name a file of the user's own.
+FILES = ("cases", "outputs", "guidelines", "contacts", "ng_words", "knowledge")
+
+
+def environment_values(environ: Mapping[str, str], names: Iterable[str]) -> dict[str, Any]:
+    """REHEARSAL_TURNS=5 and so on; list and table fields are read from commas."""
+    found: dict[str, Any] = {}
+    for name in names:
+        text = environ.get(PREFIX + name.upper())
+        if text and name not in {"red", "greeting"}:
+            found[name] = text.split(",") if name == "set" else text
+    return found
+
+
+def file_values(path: Path) -> dict[str, Any]:
+    """The keys of a TOML file; none where there is none. Raises InputError for one that cannot be read."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        return {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        msg = f"{path}: not valid TOML ({error})."
+        raise InputError(msg) from None
+    except OSError as error:
+        msg = f"{path}: cannot be read ({error.strerror})."
+        raise InputError(msg) from None
+
+
+def named_in(file: Path, name: str) -> str:
+    """What a file names: beside it where there is one, else as it is named, from where the user stands."""
+    beside = file.parent / name
+    return str(beside) if name and beside.exists() else name
+
+
+def bot_named_in(file: Path, name: str) -> str:
+    """`bot.py:answer` as a file names it; other names stay what they are."""
+    module, colon, function = name.rpartition(":")
+    return f"{named_in(file, module)}:{function}" if colon and module.endswith(".py") else name
+
+
+def prompt_named_in(file: Path, name: str) -> str:
+    """`strict.toml` and `strict.toml:variant` as a file names them; anything else is a name of the shelf."""
+    named, suffix, variant = name.partition(".toml")
+    return f"{named_in(file, named + suffix)}{variant}" if suffix else name
+
+
+def judges_named_in(file: Path, given: Any) -> Any:
+    """Judges as a file lists them: files of `mine.py:strict` and `mine.toml` beside it first."""
+    if not isinstance(given, list):
+        return given
+    return [_judge_named_in(file, each) if isinstance(each, str) else each for each in given]
+
+
+def _judge_named_in(file: Path, name: str) -> str:
+    return named_in(file, name) if name.endswith(".toml") else bot_named_in(file, name)
+
+
+def plain(value: Any) -> str:
+    """A TOML value as `--set` would give it; lists and tables as JSON."""
+    if isinstance(value, (bool, list, dict)):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return str(value)
+
+
+def short(value: Any) -> str:
+    """A wrong value as a message shows it."""
+    parts = value if isinstance(value, (list, tuple)) else [value]
+    text = " ".join(" ".join(map(str, parts)).split())
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+# Yen for a dollar where nobody says otherwise (--jpy-per-usd): a round figure, not today's rate.
+JPY_PER_USD = 150.0
+PER = 1_000_000
+_AMOUNT = re.compile(r"([$¥]?)(\d+(?:\.\d*)?|\.\d+)(usd|jpy|円|ドル)?")
+_WRITTEN = str.maketrans("０１２３４５６７８９．，＄￥", "0123456789.,$¥")
+_YEN, _DOLLARS = ("¥", "jpy", "円"), ("$", "usd", "ドル")
+
+
+class Price(BaseModel):
+    """What a model costs: per million tokens, in dollars or yen. 0 is a price, too: it costs nothing."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    input: float = Field(ge=0)
+    output: float = Field(0.0, ge=0)
+    currency: Literal["USD", "JPY"] = "USD"
+
+    def rates(self, jpy_per_usd: float) -> tuple[float, float]:
+        """Dollars per input and per output token."""
+        over = PER * (jpy_per_usd if self.currency == "JPY" else 1.0)
+        return self.input / over, self.output / over
+
+
+_PRICES: TypeAdapter[dict[str, Price]] = TypeAdapter(dict[str, Price])
+
+
+def read_amount(value: Any, given: ValidationInfo) -> Any:
+    """Dollars from 5, "5USD", "$5", "800JPY", "800円" or "¥800"; raises ValueError for what is no amount."""
+    if not isinstance(value, str):
+        return value
+    jpy_per_usd = given.data.get("jpy_per_usd", JPY_PER_USD)
+    text = "".join(value.translate(_WRITTEN).replace(",", "").split()).lower()
+    found = _AMOUNT.fullmatch(text)
+    if not found or (found[1] and found[3] and (found[1] in _YEN) != (found[3] in _YEN)):
+        msg = "is no amount such as 5, 5USD, 800JPY or 800円"
+        raise ValueError(msg)
+    number = float(found[2])
+    return number / jpy_per_usd if found[1] in _YEN or found[3] in _YEN else number
+
+
+# A setting that is an amount of money: in dollars from here on, whichever currency it was written in.
+Amount = Annotated[float, Field(gt=0), BeforeValidator(read_amount)]
+
+
+def read_prices(value: Any) -> Any:
+    """A table of prices by model: the table itself, or the TOML file that has it, alone or as [prices]."""
+    if not isinstance(value, str):
+        return value
+    try:
+        table = tomllib.loads(Path(value).read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        msg = f"cannot be read ({error.strerror})"
+        raise ValueError(msg) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        msg = f"is no valid TOML ({error})"
+        raise ValueError(msg) from None
+    return table.get("prices", table)
+
+
+def merged_prices(name: str, *layers: Mapping[str, Any]) -> dict[str, Price]:
+    """The prices of all layers; later layers go first. `name` is what the setting is called for a mistake."""
+    merged: dict[str, Price] = {}
+    for given in (layer["prices"] for layer in layers if "prices" in layer):
+        try:
+            merged |= _PRICES.validate_python(read_prices(given))
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = " ".join(map(str, first["loc"]))
+            msg = f"{name} {place}: {first['msg']}; write {_EXAMPLE}"
+            raise InputError(msg) from None
+        except ValueError as error:
+            msg = f"{name} {given}: {error}."
+            raise InputError(msg) from None
+    return merged
+
+
+_EXAMPLE = '[prices."my-model"] input = 0.4, output = 1.6, currency = "USD" (or "JPY"; per million tokens).'
+
+
+def dollars(amount: float) -> str:
+    """`5.00`, and small amounts with the digits they need: `0.0031`, `<0.0001`."""
+    if 0 < amount < 0.0001:
+        return "<0.0001"
+    return f"{amount:.2f}" if amount == 0 or amount >= 0.1 else f"{amount:.4f}"
+
+
+def unpriced(role: str, model: str) -> str:
+    """One line on a model whose price nobody knows, and how to give it."""
+    return (
+        f"--budget needs the price of {model} ({role}), which is in no table. Give it in rehearsal.toml or a"
+        f' --prices file: [prices."{model}"] input = ..., output = ... (USD per million tokens; 0 if free).'
+    )
+
+
+_SHARD = re.compile(r"(\d{1,6})\s*/\s*(\d{1,6})")
+_SAMPLE = re.compile(r"(\d{1,9})(?:\s*:\s*(\d{1,18}))?")
+_RATE = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(s|sec|second|m|min|minute|h|hour)", re.IGNORECASE)
+_RAMP = re.compile(r"ramp[\s:]*(\d+(?:\.\d+)?)\s*(s|m|h|)", re.IGNORECASE)
+_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "": 1.0}
+
+
+class Shard(NamedTuple):
+    """Part `number` (from 1) out of `parts` of a plan."""
+
+    number: int
+    parts: int
+
+    @property
+    def text(self) -> str:
+        """As it is written."""
+        return f"{self.number}/{self.parts}"
+
+
+class Sample(NamedTuple):
+    """So many rows by lot, as `random.Random(seed).sample` draws them."""
+
+    size: int
+    seed: int = 0
+
+    @property
+    def text(self) -> str:
+        """As it is written."""
+        return f"{self.size}:{self.seed}"
+
+
+class Arrival(NamedTuple):
+    """How customers come: so many a second at random (`rate`), or all within so many seconds (`ramp`)."""
+
+    kind: Literal["rate", "ramp"]
+    amount: float
+
+    @property
+    def text(self) -> str:
+        """As it is written."""
+        return f"{self.amount:.10g}/s" if self.kind == "rate" else f"ramp {self.amount:.10g}s"
+
+
+def read_shard(given: str) -> Shard:
+    """Part and parts of `2/5`; ValueError says what is wrong with it."""
+    found = _SHARD.fullmatch(given.strip())
+    shard = Shard(*map(int, found.groups())) if found else None
+    if shard is None or not 1 <= shard.number <= shard.parts:
+        msg = "write 2/5 for the second of five"
+        raise ValueError(msg)
+    return shard
+
+
+def read_sample(given: str) -> Sample:
+    """Size and seed of `200` or `200:7`; ValueError says what is wrong with it."""
+    found = _SAMPLE.fullmatch(given.strip())
+    if found is None or not int(found[1]):
+        msg = "write 200 for 200 rows, or 200:7 with a seed of your own"
+        raise ValueError(msg)
+    return Sample(int(found[1]), int(found[2] or 0))
+
+
+def read_arrival(given: str) -> Arrival:
+    """`2/s`, `30/min` or `ramp 60s`; ValueError says what is wrong with it."""
+    text = given.strip()
+    arrival = None
+    if found := _RATE.fullmatch(text):
+        number, unit = found.groups()
+        arrival = Arrival("rate", float(number) / _SECONDS[unit[0].lower()])
+    elif found := _RAMP.fullmatch(text):
+        number, unit = found.groups()
+        arrival = Arrival("ramp", float(number) * _SECONDS[unit.lower()])
+    if arrival is None or not 0 < arrival.amount < 1e6:
+        msg = "write how many customers come (2/s, 30/min), or within how long all of them do (ramp 60s)"
+        raise ValueError(msg)
+    return arrival
+
+
+def read_patterns(given: Any) -> Any:
+    """One regular expression or several, commas and all; ValueError names the one that is none."""
+    patterns = (given,) if isinstance(given, str) else given
+    for pattern in patterns if isinstance(patterns, (list, tuple)) else ():
+        try:
+            re.compile(pattern)
+        except (re.error, TypeError) as error:
+            msg = f"{pattern!r} is no regular expression ({error})"
+            raise ValueError(msg) from None
+    return patterns
+
+
+def read_columns(given: Any) -> Any:
+    """`references=answer,question=Q` as pairs, our column first; ValueError says what is wrong with it."""
+    items = [given] if isinstance(given, str) else given
+    if not isinstance(items, (list, tuple)):
+        return given
+    found: dict[str, str] = {}
+    for item in (part.strip() for each in items for part in str(each).split(",")):
+        ours, equals, theirs = (part.strip() for part in item.partition("="))
+        if not (ours and equals and theirs):
+            msg = f"'{item}' is not CASE=FILE; write references=answer, our column first"
+            raise ValueError(msg)
+        found[ours] = theirs
+    return found
+
+
+class RowSettings(BaseModel):
+    """The part of the settings that `evaluate` adds; a dialogue leaves all of it at its default."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    protocol: Literal["dialogue", "single_turn"] = Field(
+        "dialogue", description="Whether customers talk, or each row is asked once."
+    )
+    prompt: str | None = Field(
+        None, description="What is sent for each row: a prompt's name, NAME:VARIANT, or your own file.toml."
+    )
+    outputs: str | None = Field(
+        None, description="Judges and thresholds per output of a JSON answer (metric_output_info.json, TOML)."
+    )
+    sample: str | None = Field(None, description="Only N rows by lot: N, or N:SEED (seed 0 unless given).")
+    strict: bool = Field(False, description="Stop at the first wrong row instead of leaving it out.")
+    shots: Annotated[int, Field(ge=0, le=100)] | None = Field(
+        None, description="Examples shown before each row, instead of the prompt's own number."
+    )
+    choosing: Literal["auto", "likelihood", "generation"] = Field(
+        "auto",
+        description="How a label is chosen: by its log-likelihood where the endpoint tells, or written.",
+    )
+    labels: dict[str, tuple[str, ...]] = Field(
+        {}, description="All labels there are, separated by commas. Default: the prompt's, else the data's."
+    )
+    positive: str | None = Field(
+        None, description="Of two labels the one that F1 is about. Default: 1, yes, ..., else the rarer one."
+    )
+    scoring: Literal["contest"] | None = Field(
+        None, description="contest: five metrics from 1 to 5 and their total, as RAG contests print them."
+    )
+
+    @field_validator("labels", mode="before")
+    @classmethod
+    def _named(cls, value: Any) -> Any:
+        """Names, as a flag gives them, stand for themselves; a run also knows what stands for each."""
+        names = value.split(",") if isinstance(value, str) else value
+        if not isinstance(names, (list, tuple)):
+            return names
+        listed = (label.strip() for name in names for label in str(name).split(","))
+        return {label: (label,) for label in listed if label}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _deciding(cls, values: Any) -> Any:
+        """Where outputs have judges of their own, all having passed counts; others grade the whole answer."""
+        named = values.get("judges", ()) if isinstance(values, dict) and values.get("outputs") else None
+        if isinstance(named, str):
+            named = named.split(",")
+        if not isinstance(named, (list, tuple)):
+            return values
+        return {**values, "judges": [PASSED, *(name for name in named if name != PASSED)]}
+
+    @field_validator("sample", mode="before")
+    @classmethod
+    def _drawn(cls, value: Any) -> str | None:
+        return None if value is None else read_sample(str(value)).text
+
+
+FILE = "rehearsal.toml"
+# These say how to start or to show a run, not what the run is; they are not stored in it.
+NOT_OF_THE_RUN = frozenset({
+    "resume", "dry_run", "ask_bot", "to", "json_output", "runs", "sheet", "worksheet", "new_sheet", "folder",
+    "csv_encoding", "engine", "scheduler", "workers",
+})  # fmt: skip
+CheckFormat = Literal["text", "json"]
+CHECK_FORMATS: tuple[CheckFormat, ...] = get_args(CheckFormat)
+
+Names = tuple[str, ...]
+Positive = Annotated[int, Field(ge=1)]
+Seconds = Annotated[float, Field(gt=0, le=3600)]
+Temperature = Annotated[float, Field(ge=0, le=2)]
+
+
+class Settings(RowSettings):
+    """One frozen object; every field is a flag, a REHEARSAL_ variable and a key of rehearsal.toml."""
+
+    persona: Names = Field(
+        (),
+        description="Who plays the customer: a name, your own file.toml, or all; repeatable. "
+        "Default: for each question one of angry, calm and beginner, by lot.",
+    )
+    cases: str | None = Field(
+        None,
+        description="Your questions: CSV, JSONL, YAML, Excel (also .gz), or sheet:KEY. "
+        "Default: the bundled ones.",
+    )
+    columns: Annotated[dict[str, str], BeforeValidator(read_columns)] = Field(
+        {}, description="Which column of your file is which of ours: references=answer; repeatable."
+    )
+    limit: Positive | None = Field(None, description="Only the first N questions.")
+    adapter: str = Field(
+        "demo",
+        description="The bot: a name that `list` shows, or your own function: bot.py:answer. "
+        "Your own questions need one.",
+    )
+    set: dict[str, str] = Field({}, description="A setting of the adapter; repeatable.")
+    turns: Annotated[int, Field(ge=1, le=50)] = Field(
+        3, description="Most questions a customer asks in one conversation."
+    )
+    repeats: Annotated[int, Field(ge=1, le=100)] = Field(
+        1, description="How often each customer asks each question."
+    )
+    judges: Names = Field(
+        ("turn", "relevance", "groundedness", "similarity", "fluency", "cosine"),
+        description="Who grades: names that `list` shows or your own files, separated by commas.",
+    )
+    judging: Literal["combined", "separate"] = Field(
+        "combined", description="All grades of a turn from one model call, or one call for each."
+    )
+    votes: Annotated[int, Field(ge=1, le=9)] = Field(
+        1, description="How often a model grades each turn; the median counts, disagreement is shown."
+    )
+    panel: Names = Field(
+        (), description="Further models that grade beside the judge's, to see how far they agree."
+    )
+    contacts: str | None = Field(
+        None,
+        description="Your desk's phone numbers, addresses and hours, one a line (judge facts).",
+    )
+    ng_words: str | None = Field(
+        None, description="Words your desk must not say, one a line: bad => better (judge keigo)."
+    )
+    tokenizer: str = Field(
+        "cjk-char", description="Words of ROUGE-L, METEOR and F1: cjk-char, mecab (extra ja), blank ..."
+    )
+    guidelines: str | None = Field(
+        None, description="Your desk's rules of behaviour (text or TOML) for the judges."
+    )
+    check: Names = Field(
+        (),
+        description="Before the run, whether a judge still grades as when it was calibrated: its "
+        "calibration or label file. `json`: check columns of a sheet as the judge's own JSON.",
+    )
+    offline: bool = Field(False, description="No model at all: lexical stand-ins play every role.")
+    language: Literal["ja", "en", "all"] | None = Field(
+        None, description="Only questions in this language. Default: ja if bundled, else all."
+    )
+    concurrency: Annotated[int, Field(ge=1, le=10_000)] = Field(
+        32, description="Conversations held at the same time."
+    )
+    calls: Annotated[int, Field(ge=1, le=10_000)] = Field(
+        64, description="Model calls in flight at each endpoint."
+    )
+    rpm: Positive | None = Field(
+        None,
+        description="Requests that each endpoint allows within a minute, where it does not say so itself.",
+    )
+    tpm: Positive | None = Field(None, description="Tokens that each endpoint allows within a minute.")
+    customers: Annotated[int, Field(ge=1, le=10_000)] | None = Field(
+        None, description="Load rehearsal: so many customers at the same time, and no grading meanwhile."
+    )
+    arrival: str | None = Field(
+        None, description="How the customers come: 2/s at random, or all within 'ramp 60s'. Default: at once."
+    )
+    think: Annotated[float, Field(ge=0, le=3600)] | None = Field(
+        None, description="Seconds in which a customer reads and types before the next line (median)."
+    )
+    engine: Literal["local", "dask"] = Field(
+        "local", description="Where conversations are held: in this process, or on workers (extra cluster)."
+    )
+    scheduler: str | None = Field(
+        None, description="Dask scheduler of the workers: tcp://host:8786, or tls://host:8786."
+    )
+    workers: Annotated[int, Field(ge=1, le=10_000)] | None = Field(
+        None, description="Start so many workers here; with --scheduler, wait for so many."
+    )
+    shard: str | None = Field(
+        None, description="Only this part of the questions (2/5), to be put together with `merge`."
+    )
+    timeout: Seconds = Field(60.0, description="How long to wait for an answer of bot or model.")
+    patience: Seconds = Field(
+        default_factory=lambda given: max(120.0, given["timeout"]),
+        description="Longest for one call, retries and waits included. Default: 120, or --timeout if longer.",
+    )
+    cache: Literal["on", "off", "read", "refresh"] = Field(
+        "on",
+        description="Models' answers to identical requests: reuse and keep them (on), neither (off), "
+        "only reuse (read), ask anew and keep (refresh).",
+    )
+    user_model: str | None = Field(None, description="Model that plays the customer.")
+    judge_model: str | None = Field(None, description="Model that grades.")
+    embed_model: str | None = Field(None, description="Embeddings for the cosine judge.")
+    demo_model: str | None = Field(
+        None, description="Model behind the demo bot. `lexical` as a model's name is its offline stand-in."
+    )
+    user_temperature: Temperature = Field(0.7, description="Temperature of the customer's model.")
+    judge_temperature: Temperature = Field(0.2, description="Temperature of the grading model.")
+    voice_opening: bool = Field(
+        False, description="The first question, too, in the customer's own words; needs a model."
+    )
+    typos: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.0, description="Share of the customer's lines that are mistyped as people do: 0.15 is usual."
+    )
+    script: str | None = Field(
+        None,
+        description="What customers say next, before they go on alone (.txt, .jsonl or .toml).",
+    )
+    replay: str | None = Field(None, description="A run whose customers say the same again, to this bot.")
+    seed: int = Field(42, description="Seed of every random choice.")
+    target: Annotated[float | str | None, BeforeValidator(read_target)] = Field(
+        None,
+        description="The gate: exit code 1 below this score (0.9, or 90), or unless conditions such as "
+        "'turn >= 0.9 and red <= 0.1' hold.",
+    )
+    max_major: Annotated[float, Field(ge=0, le=1)] | None = Field(
+        None,
+        description="Most questions, as a share, with a major turn that a target allows. "
+        "Default: 0.2, with --confidence 0.",
+    )
+    confidence: Annotated[Annotated[float, Field(gt=0.5, lt=1)] | None, BeforeValidator(read_confidence)] = (
+        Field(
+            None,
+            description="Pass only when the score reaches the target with this certainty: 0.95 is usual, "
+            "off is none.",
+        )
+    )
+    sequential: bool = Field(
+        False,
+        description="Stop as soon as it is certain whether the target is reached (--confidence: 0.95).",
+    )
+    customer_faults: Literal["keep", "exclude", "replay"] = Field(
+        "keep",
+        description="Turns that the simulated customer spoilt: counted like any other (keep), "
+        "left out (exclude), or their conversations held once more (replay).",
+    )
+    knowledge: str | None = Field(
+        None,
+        description="The bot's own articles (file or folder): tells missing ones from those not found.",
+    )
+    max_failed: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.05, description="Most grades or customer turns that may fail."
+    )
+    jpy_per_usd: Annotated[float, Field(gt=0)] = Field(
+        JPY_PER_USD, description="Yen for a dollar where amounts are in yen: an approximation."
+    )
+    prices: dict[str, Price] = Field(
+        {}, description='Your own prices of models (TOML file, or [prices."model"] of rehearsal.toml).'
+    )
+    budget: Amount | None = Field(
+        None, description="Spend at most this, your bot's own models aside: 5 (dollars), 5USD, 800JPY, 800円."
+    )
+    redact: Literal["on", "off", "auto"] = Field(
+        "auto",
+        description="Mask personal data before anything is stored or sent to a model; auto: with recorded "
+        "answers only.",
+    )
+    redact_patterns: Annotated[tuple[str, ...], BeforeValidator(read_patterns)] = Field(
+        (), description="What else to mask, as a regular expression: a group or all of it; repeatable."
+    )
+    red: RedRules = Field(RedRules(), description="Which turns are red (table [red] of rehearsal.toml).")
+    greeting: dict[Language, str] | None = Field(
+        None, description="The desk's first line per language (table [greeting])."
+    )
+    to: Names = Field(
+        (),
+        description="Reports beside report.html: sheets, xlsx, json, csv, junit, markdown, your.py:function.",
+    )
+    sheet: str | None = Field(
+        None, description="The Google Sheet to write to and to read back: its key or address."
+    )
+    worksheet: str | None = Field(None, description="Name after the worksheets' own, to share one sheet.")
+    new_sheet: str | None = Field(None, description="Make a Google Sheet of this title.")
+    folder: str | None = Field(None, description="Folder of a shared drive for --new-sheet.")
+    csv_encoding: Literal["utf-8", "cp932"] = Field(
+        "utf-8", description="Of --to csv; cp932 shows 〓 for what it lacks."
+    )
+    runs: str = Field("runs", description="Folder of the runs.")
+    resume: str | None = Field(
+        None, description="Finish an interrupted run: id, start of an id, latest, or path."
+    )
+    dry_run: bool = Field(
+        False, description="Show calls, tokens and dollars, at most and expected; start nothing."
+    )
+    ask_bot: bool = Field(False, description="With --dry-run: first ask the bot alone three questions.")
+    json_output: bool = Field(False, description="Print exactly one JSON object on stdout.")
+
+    @field_validator("persona", "judges", "to", "panel", "check", mode="before")
+    @classmethod
+    def _split(cls, value: Any) -> Any:
+        """'a,b' and ['a', 'b'] mean the same."""
+        given = [value] if isinstance(value, str) else value
+        if not isinstance(given, (list, tuple)) or not all(isinstance(v, str) for v in given):
+            return value
+        names = tuple(dict.fromkeys(p.strip() for v in given for p in v.split(",") if p.strip()))
+        if given and not names:
+            msg = "names nothing"
+            raise ValueError(msg)
+        return names
+
+    @field_validator("set", mode="before")
+    @classmethod
+    def _pairs(cls, value: Any) -> Any:
+        """Flags arrive as ['key=value']; TOML values of any simple type as a table."""
+        if isinstance(value, str):
+            value = [value]
+        if isinstance(value, dict):
+            return {k: plain(v) for k, v in value.items()}
+        if not isinstance(value, (list, tuple)):
+            msg = "must be a table of settings"
+            raise ValueError(msg)
+        pairs = {}
+        for item in value:
+            key, separator, text = str(item).partition("=")
+            if not separator or not key.strip():
+                msg = f"'{item}' is not key=value"
+                raise ValueError(msg)
+            pairs[key.strip()] = text
+        return pairs
+
+    @field_validator("arrival")
+    @classmethod
+    def _arriving(cls, value: str | None) -> str | None:
+        return value and read_arrival(value).text
+
+    @field_validator("shard")
+    @classmethod
+    def _part(cls, value: str | None) -> str | None:
+        return value and read_shard(value).text
+
+    @field_validator("judges")
+    @classmethod
+    def _some(cls, value: Names) -> Names:
+        if not value:
+            msg = "name at least one judge"
+            raise ValueError(msg)
+        return value
+
+    @field_validator("red")
+    @classmethod
+    def _on_their_scales(cls, value: RedRules) -> RedRules:
+        if not 0 <= (value.overall or 0) <= 1:
+            msg = "overall is a share from 0 to 1"
+            raise ValueError(msg)
+        if not all(0 <= (grade or 0) <= 5 for grade in (value.groundedness, value.correctness)):
+            msg = "groundedness and correctness are grades from 1 to 5"
+            raise ValueError(msg)
+        return value
+
+    @field_validator("redact", mode="before")
+    @classmethod
+    def _switch(cls, value: Any) -> Any:
+        return {True: "on", False: "off"}[value] if isinstance(value, bool) else value
+
+    @property
+    def redacts(self) -> bool:
+        """Whether personal data is masked."""
+        return self.redact == "on" or (self.redact == "auto" and self.adapter == "recorded")
+
+    @property
+    def certainty(self) -> float | None:
+        """How sure the gate has to be; None where the figures themselves decide."""
+        return self.confidence or (0.95 if self.sequential else None)
+
+    @property
+    def frozen(self) -> str | None:
+        """The calibration or label file of `--check`."""
+        return next((given for given in self.check if given not in CHECK_FORMATS), None)
+
+    @property
+    def check_format(self) -> CheckFormat:
+        """How a sheet's check columns are written."""
+        return "json" if "json" in self.check else "text"
+
+    def of_the_run(self) -> dict[str, Any]:
+        """What is stored with a run, without secrets, and what `--resume` continues with."""
+        stored = self.model_dump(mode="json", exclude=set(NOT_OF_THE_RUN))
+        return stored | {"set": without_secrets(self.set)}
+
+
+def flag(name: str) -> str:
+    """The flag of a field: `max_failed` is `--max-failed`, `json_output` is `--json`."""
+    named = {"json_output": "--json", "redact_patterns": "--redact-pattern"}
+    return named.get(name, "--" + name.replace("_", "-"))
+
+
+def load(
+    flags: Mapping[str, Any], folder: Path | None = None, environ: Mapping[str, str] = os.environ
+) -> Settings:
+    """Flags over environment over `rehearsal.toml` in `folder` over defaults.
+
+    A flag that is None, False or empty was not given; 0 was.
+    """
+    given = {
+        key: value
+        for key, value in flags.items()
+        if value is not None and value is not False and value not in ((), [])
+    }
+    from_file, from_environment = (
+        file_values((folder or Path()) / FILE),
+        environment_values(environ, Settings.model_fields),
+    )
+    shown = {key: f"{key} in {FILE}:" for key in from_file}
+    shown |= {key: f"{PREFIX}{key.upper()}" for key in from_environment}
+    shown |= {key: flag(key) for key in given}
+    merged = {**from_file, **from_environment, **given}
+    merged["set"] = _adapter_settings(from_file, from_environment, given)
+    merged["prices"] = merged_prices(shown.get("prices", ""), from_file, from_environment, given)
+    return _validated(merged, shown, f"(in {FILE})")
+
+
+def _adapter_settings(*layers: Mapping[str, Any]) -> Any:
+    """Each layer's `set` on top of the one below, which is dropped where another adapter is named."""
+    merged: dict[str, Any] = {}
+    adapter = None
+    for layer in layers:
+        if layer.get("adapter", adapter) != adapter:
+            merged, adapter = {}, layer["adapter"]
+        try:
+            merged |= Settings.model_validate({"set": layer.get("set", {})}).set
+        except ValidationError:
+            return layer["set"]  # told with the name of its flag, like every other mistake
+    return merged
+
+
+def from_run(stored: Mapping[str, Any], **changes: Any) -> Settings:
+    """The settings a run was started with; keys of a newer version are refused by name."""
+    values = {**stored, **changes}
+    return _validated(values, {key: f"{key} of the run:" for key in values}, "(stored with the run)")
+
+
+def _validated(values: dict[str, Any], shown: Mapping[str, str], where: str) -> Settings:
+    """`shown` is what a key is called where it was given."""
+    unknown = [key for key in values if key not in Settings.model_fields]
+    if unknown:
+        raise UnknownName("setting", unknown[0], Settings.model_fields, where)
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name, *within = [str(part) for part in first["loc"] if part != "[key]"]
+        if name == "red" and first["type"] == "extra_forbidden":
+            raise UnknownName("key of [red]", within[-1], RedRules.model_fields, where) from None
+        at = "".join(f" {part}" for part in within if not part.isdigit())
+        message = first["msg"].removeprefix("Value error, ")
+        msg = f"{shown.get(name, name)}{at} {short(first['input'])}: {message}."
+        raise InputError(msg) from None
