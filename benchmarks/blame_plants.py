@@ -16,8 +16,8 @@ from simulator.cases import read_cases
 from simulator.core.shelves import DEMO
 from simulator.core.templates import read_toml
 from simulator.core.types import Answer, Case, Failure, Language, Message, Passage, Query, Turn
-from simulator.counting.dialogue_acts import claims
 from simulator.knowledge import read_knowledge
+from simulator.text.acts import claims
 
 WORDS = read_toml(Path(__file__).with_name("blame.toml"))
 # The articles that so many cases need are deleted.

@@ -28,7 +28,6 @@ from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, load
 from simulator.core.shelves import persona, persona_names
 from simulator.core.types import Answer, Conversation, Ended, GradingContext, Language, Results, Score, Turn
-from simulator.counting.evidence import coverage
 from simulator.customers.faults import customer_faults
 from simulator.customers.figures import customers, length, spread
 from simulator.customers.guessing import NaiveBayes
@@ -38,6 +37,7 @@ from simulator.plan import read_plan
 from simulator.spending import Ledger
 from simulator.stage import Stage
 from simulator.store import find_run, read_run
+from simulator.text.evidence import coverage
 
 FOLDS = 5
 SIZES = (3,)

@@ -19,8 +19,8 @@ from typing import Any
 from benchmarks.measured import ROOT
 from simulator import metrics
 from simulator.analysis.agreement import auroc, spearman
-from simulator.counting.evidence import best_agreement, support
-from simulator.counting.segments import tokens
+from simulator.text.evidence import best_agreement, support
+from simulator.text.segments import tokens
 
 DATA = Path(os.environ.get("REHEARSAL_BENCH_DATA", ROOT.parent / "shared" / "data"))
 

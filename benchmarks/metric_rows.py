@@ -8,7 +8,7 @@ from string import Template
 from typing import Any, NamedTuple
 
 from benchmarks.lexical_validity import DATA, read, references
-from simulator.metrics.tokens import tokenizer
+from simulator.text.normalise import tokenizer
 
 EVOUNA = DATA / "evouna" / "judge_labels_evouna_dev.jsonl.gz"
 TOKENS = 60

@@ -65,9 +65,9 @@ def peak_memory() -> float:
 
 
 def ours(metric: str, cutting: str) -> tuple[str, Measure]:
-    """The function of `simulator.metrics`; METEOR by exact words and stems, whatever else is installed."""
+    """The function of `simulator.text.metrics`; METEOR by exact words and stems, whatever else is installed."""
     from simulator import metrics
-    from simulator.metrics.meteor import STAGES
+    from simulator.text.meteor import STAGES
 
     more: dict[str, Any] = {} if metric in ("exact_match", "chrf") else {"tokenizer": cutting}
     more |= {"stages": STAGES} if metric == "meteor" else {}
@@ -128,7 +128,7 @@ class Cut:
     """Our tokenizer in the form that rouge_score takes."""
 
     def __init__(self, name: str) -> None:
-        from simulator.metrics.tokens import tokenizer
+        from simulator.text.normalise import tokenizer
 
         self.tokenize = tokenizer(name).cut
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from simulator import metrics, multiple_choice
     from simulator.cache import close_to_others, private_file, private_folder
     from simulator.core import answers as returned
     from simulator.core.answers import passages_of
@@ -37,13 +36,15 @@ if TYPE_CHECKING:
         Usage,
         traits_of,
     )
-    from simulator.counting.dialogue_acts import is_handover
     from simulator.exchange import client_words, http_client
     from simulator.knowledge import read_knowledge
     from simulator.patience import Notices
     from simulator.rates import wait_asked_for
-    from simulator.specifics import Specific, located, specifics_of
-    from simulator.typography import straight, straight_pattern
+    from simulator.text import choices as multiple_choice
+    from simulator.text import metrics
+    from simulator.text.acts import is_handover
+    from simulator.text.entities import Specific, located, specifics_of
+    from simulator.text.typography import straight, straight_pattern
 
 # Public names that are modules.
 _MODULES = frozenset({"metrics", "multiple_choice", "returned"})
@@ -74,20 +75,20 @@ _HOME = {
     "Usage": "core.types",
     "InputError": "core.errors",
     "Texts": "core.templates",
-    "Specific": "specifics",
+    "Specific": "text.entities",
     "is_async": "core.concurrency",
-    "is_handover": "counting.dialogue_acts",
+    "is_handover": "text.acts",
     "is_telling": "core.secrets",
-    "located": "specifics",
-    "metrics": "metrics",
-    "multiple_choice": "multiple_choice",
+    "located": "text.entities",
+    "metrics": "text.metrics",
+    "multiple_choice": "text.choices",
     "on_a_thread": "core.concurrency",
     "passages_of": "core.answers",
     "returned": "core.answers",
     "read_knowledge": "knowledge",
-    "straight": "typography",
-    "straight_pattern": "typography",
-    "specifics_of": "specifics",
+    "straight": "text.typography",
+    "straight_pattern": "text.typography",
+    "specifics_of": "text.entities",
     "RagFailure": "core.errors",
     "Traits": "core.types",
     "Transient": "core.errors",

@@ -76,10 +76,7 @@ def http_client(**options: Any) -> "httpx2.AsyncClient":
 async def posted(client: "AsyncOpenAI", path: str, body: Any, seconds: float) -> "httpx2.Response":
     """The whole answer in time: one that comes drop by drop never meets the client's own limit."""
     from httpx2 import Response
-    from openai import (
-        APIConnectionError,
-        APIStatusError,  # see Connections.prepare
-    )
+    from openai import APIConnectionError, APIStatusError
 
     try:
         async with asyncio.timeout(seconds):

@@ -17,10 +17,10 @@ from simulator.files.text import read_text
 from simulator.judging import Filling, FunctionJudging, Judging, ModelJudging, Panel, StandInJudging, counting
 from simulator.limits import GRADING
 from simulator.llm import Model
-from simulator.metrics.tokens import tokenizer
 from simulator.models import Models
 from simulator.outputs.judging import OutputJudges
 from simulator.rubrics import Form, Frame, Rubric, load_form, load_judge
+from simulator.text.normalise import tokenizer
 
 Judge = Rubric | Callable[..., Any]
 
@@ -164,16 +164,13 @@ def lines_of_list(name: str | None, option: str) -> tuple[str, ...]:
 
 
 async def _embed_lexically(texts: list[str]) -> list[list[float]]:
-    from simulator.counting.embedding import hash_embed
+    from simulator.text.embedding import hash_embed
 
     return await counting(hash_embed, texts)  # type: ignore[no-any-return]
 
 
 def _stand_in(name: str) -> Callable[..., Any] | None:
-    from simulator.counting.stand_ins import (
-        STAND_INS,
-        LexicalJudge,  # not where a model judges
-    )
+    from simulator.counting.stand_ins import STAND_INS, LexicalJudge
 
     return LexicalJudge(name).graded if name in STAND_INS else None
 

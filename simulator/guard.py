@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from simulator.core.errors import PromptError
 from simulator.core.templates import read_toml
 from simulator.core.types import Language, PersonaText
-from simulator.typography import straight, straight_pattern
+from simulator.text.typography import straight, straight_pattern
 
 FILE = Path(__file__).resolve().parent.parent / "personas" / "_guard.toml"
 # In the order of checking: the first that is broken is named.

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from simulator.core.templates import read_toml
 from simulator.core.types import Language
-from simulator.typography import straight
-from simulator.verbatim import half_width
+from simulator.text.entity_meaning import half_width
+from simulator.text.typography import straight
 
 FILE = Path(__file__).with_name("typing_variation.toml")
 

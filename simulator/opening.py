@@ -22,14 +22,13 @@ from simulator.core.templates import (
     stable_int,
 )
 from simulator.core.types import Case, Language, Persona, Turn, Utterance
-from simulator.counting.polarity import denied
-from simulator.counting.quantities import quantities, unmatched
-from simulator.counting.segments import normalise, tokens
-from simulator.counting.units import STOP_WORDS, stem
 from simulator.guard import LONGEST, Guard
 from simulator.llm import Messages, Model
-from simulator.typography import straight_pattern
-from simulator.verbatim import codes
+from simulator.text.entity_meaning import codes
+from simulator.text.evidence import STOP_WORDS, denied, stem
+from simulator.text.numerals import quantities, unmatched
+from simulator.text.segments import normalise, tokens
+from simulator.text.typography import straight_pattern
 
 # What can be wrong with an opening beside the guard's rules; `opening_failed`: the model gave none at all.
 RULES = (

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from simulator.core.types import Case, Language, Turn, User, Utterance
 from simulator.mistypings import Edit, typist
-from simulator.verbatim import exact_spans, is_same_matter
+from simulator.text.entity_meaning import exact_spans, is_same_matter
 
 # The share (0..1) of a customer's lines that are varied, and the share of those that are varied twice.
 SHARE, TWICE = 0.15, 0.3

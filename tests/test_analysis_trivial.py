@@ -5,7 +5,7 @@ import random
 import pytest
 
 from simulator.analysis.trivial import length, rouge_l, token_precision, token_recall
-from simulator.metrics.rouge import lcs_length
+from simulator.text.overlap import lcs_length
 
 
 def by_table(one: str, other: str) -> int:

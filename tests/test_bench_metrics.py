@@ -8,8 +8,8 @@ import pytest
 from benchmarks import metric_speed
 from benchmarks.metric_rows import TOKENS, japanese, made_up
 from benchmarks.metrics import agrees, line, reached
-from simulator.metrics.measures import exact_match, rouge_l
-from simulator.metrics.tokens import tokenizer
+from simulator.text.normalise import tokenizer
+from simulator.text.overlap import exact_match, rouge_l
 
 
 def test_japanese_answers_have_sixty_tokens_and_are_the_same_each_time() -> None:

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from simulator.blame.readings import folded, hiragana, reading, roman
-from simulator.blame.spelling import alike, pairs, strange, words
+from simulator.text.spelling import alike, folded, hiragana, pairs, reading, roman, strange, words
 
 NEEDS_DICTIONARY = pytest.mark.skipif(not reading("東京"), reason="the extra ja is not installed")
 

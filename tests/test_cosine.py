@@ -7,7 +7,7 @@ import pytest
 from judges.cosine import cosine
 from judges.cosine_similarity import cosine_similarity
 from simulator.core.types import Answer, Case, GradingContext, Turn
-from simulator.counting.embedding import hash_embed
+from simulator.text.embedding import hash_embed
 
 
 def an_exhibit(*references: str, turn: int = 1, answer: str = "富士山です。") -> GradingContext:

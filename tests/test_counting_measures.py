@@ -8,11 +8,10 @@ import pytest
 
 from simulator.core.types import Language
 from simulator.counting.disturbances import COSTS, disturbances
-from simulator.counting.embedding import DIMENSIONS, hash_embed
-from simulator.counting.evidence import agreement, best_agreement, support
-from simulator.counting.polarity import denied
-from simulator.counting.quantities import Quantity, quantities, unmatched
-from simulator.counting.wording import FILE, percent, quoted
+from simulator.text.embedding import DIMENSIONS, hash_embed
+from simulator.text.evidence import agreement, best_agreement, denied, support
+from simulator.text.numerals import Quantity, quantities, unmatched
+from simulator.text.wording import FILE, percent, quoted
 
 PRICE = "ホーム1ギガの解約金は4,800円です。工事費は分割で支払えます。"
 

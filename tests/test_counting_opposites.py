@@ -2,8 +2,8 @@
 
 import pytest
 
-from simulator.counting.polarity import contradicts, stated
-from simulator.counting.stances import stance
+from simulator.text.acts import stance
+from simulator.text.evidence import contradicts, stated
 
 
 def opposes(text: str, known: str) -> bool:

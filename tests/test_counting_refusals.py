@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from simulator.core.types import Language
-from simulator.counting.dialogue_acts import is_handover, is_refusal
+from simulator.text.acts import is_handover, is_refusal
 
 FOLDER = Path(__file__).parent / "data"
 LANGUAGES: tuple[Language, ...] = ("ja", "en")

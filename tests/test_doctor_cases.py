@@ -12,11 +12,11 @@ from simulator.core.shelves import our_name
 from simulator.core.templates import read_toml
 from simulator.core.types import Case, Language
 from simulator.datasets.choosing import table, taken
-from simulator.metrics import meteor
-from simulator.metrics.measures import rouge_l
 from simulator.outputs.fitting import FILE, WORDS, Form, fits_of, looks, metric_file, reason
 from simulator.outputs.metric_file import read_outputs
 from simulator.row_plan import plan_rows
+from simulator.text import meteor
+from simulator.text.overlap import rouge_l
 from tests.servers.openai import serve
 
 FORMS: tuple[Form, ...] = (

@@ -10,8 +10,8 @@ from simulator.core.types import Answer, Case, Conversation, Language, Results, 
 from simulator.examination.consistency import consistency, subject
 from simulator.examination.disagreements import across_languages, disagreement
 from simulator.examination.telling import consistency_line
-from simulator.specifics import specifics_of
 from simulator.store import find_run, read_run
+from simulator.text.entities import specifics_of
 from tests.rehearsed import rehearsed
 
 # Two answers to the same question, and whether they disagree.

@@ -4,10 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.counting.dialogue_acts import is_handover, is_refusal
-from simulator.counting.evidence import coverage
-from simulator.counting.segments import clauses, normalise, sentences, tokens
-from simulator.counting.units import content_units, mass, share, stem, topic_units, unit_weight
+from simulator.text.acts import is_handover, is_refusal
+from simulator.text.evidence import content_units, coverage, mass, share, stem, topic_units, unit_weight
+from simulator.text.segments import clauses, normalise, sentences, tokens
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from simulator.cases import read_cases
 from simulator.core.errors import InputError
 from simulator.core.types import Case, Facts, Language, Message, Passage
-from simulator.counting.dialogue_acts import is_refusal
 from simulator.making.articles import Article, read_articles
 from simulator.making.byrule import RuleMade
 from simulator.making.files import content_of
@@ -21,6 +20,7 @@ from simulator.making.near import NearDuplicates
 from simulator.making.plan import Plan, outside, readable
 from simulator.making.statements import asked_of
 from simulator.making.wording import worded
+from simulator.text.acts import is_refusal
 from tests.properties import examples
 
 TEXT = st.text(alphabet="あ解約金は円123 a|[{\"'\n,=-+:：。?", min_size=1, max_size=24).filter(
@@ -143,8 +143,8 @@ def test_wordings_keep_what_is_asked(language: Language) -> None:
 @given(st.lists(TEXT, max_size=12), st.lists(TEXT, max_size=12))
 def test_near_duplicates_are_those_of_a_search_of_all_pairs(one: list[str], other: list[str]) -> None:
     """The index misses none that comparing with every text would find."""
-    from simulator.counting.segments import normalise
     from simulator.making.near import _DIGITS, _jaccard, _trigrams
+    from simulator.text.segments import normalise
 
     near, kept = NearDuplicates(), list[str]()
     for text in [*one, *other]:

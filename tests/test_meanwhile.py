@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from simulator.commands.meanwhile import LookingAhead
 from simulator.core.types import Conversation, GradingContext, Score
-from simulator.counting.evidence import agreement
+from simulator.text.evidence import agreement
 from tests.customer_talks import QUESTION, REFERENCE, a_talk
 
 

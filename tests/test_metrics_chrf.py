@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.metrics.chrf import char_ngram_overlap
-from simulator.metrics.overlap import NOTHING
+from simulator.text.overlap import NOTHING, char_ngram_overlap
 from tests.metric_references import committed
 
 

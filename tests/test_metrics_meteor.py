@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.metrics.meteor import (
+from simulator.text.meteor import (
     EXACT,
     STAGES,
     STEM,
@@ -18,7 +18,7 @@ from simulator.metrics.meteor import (
     meteor_score,
     variant,
 )
-from simulator.metrics.tokens import blank_words, tokenizer
+from simulator.text.normalise import blank_words, tokenizer
 from tests.metric_references import committed
 
 TOKENS = st.lists(st.sampled_from(["cat", "cats", "run", "running", "猫", "a"]), max_size=30)

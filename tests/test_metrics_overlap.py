@@ -8,9 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.metrics.overlap import NOTHING, Overlap, f_measure, ngram_overlap, overlap
-from simulator.metrics.rouge import lcs_length, lcs_overlap, lcs_sum_overlap
-from simulator.metrics.tokens import ascii_words
+from simulator.text.normalise import ascii_words
+from simulator.text.overlap import (
+    NOTHING,
+    Overlap,
+    f_measure,
+    lcs_length,
+    lcs_overlap,
+    lcs_sum_overlap,
+    ngram_overlap,
+    overlap,
+)
 from tests.metric_references import committed
 
 TOKENS = st.lists(st.sampled_from("abcdeあい"), max_size=90)

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from simulator.metrics.porter import stem
-from simulator.metrics.tokens import ascii_words
+from simulator.text.meteor import stem
+from simulator.text.normalise import ascii_words
 from tests.metric_references import committed
 
 # Word and stem, by the step of the algorithm that makes the difference.

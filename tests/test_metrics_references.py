@@ -5,13 +5,16 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
 
-from simulator.metrics.forms import squad_form
-from simulator.metrics.measures import exact_match
-from simulator.metrics.meteor import EXACT, STAGES, Stage, by_synonyms, meteor_score
-from simulator.metrics.overlap import Overlap, f_measure, ngram_overlap
-from simulator.metrics.rouge import lcs_overlap, lcs_sum_overlap
-from simulator.metrics.tokens import tokenizer
-from simulator.metrics.wordnet import wordnet
+from simulator.text.meteor import EXACT, STAGES, PairingStage, by_synonyms, meteor_score, wordnet
+from simulator.text.normalise import squad_form, tokenizer
+from simulator.text.overlap import (
+    Overlap,
+    exact_match,
+    f_measure,
+    lcs_overlap,
+    lcs_sum_overlap,
+    ngram_overlap,
+)
 from tests.metric_references import COLLECTION, Row, collected, committed
 
 # What a computed row was rounded to.
@@ -72,7 +75,7 @@ def characters(text: str) -> list[str]:
     return list("".join(unicodedata.normalize("NFKC", text).lower().split()))
 
 
-def with_wordnet() -> tuple[Stage, ...]:
+def with_wordnet() -> tuple[PairingStage, ...]:
     """NLTK's three stages, where its WordNet is the one that the rows were computed with."""
     source = wordnet()
     if source is None or source[0] != "wordnet-3.0":
@@ -80,7 +83,7 @@ def with_wordnet() -> tuple[Stage, ...]:
     return (*STAGES, by_synonyms(*source, of_stems=True))
 
 
-def wordnet_meteor(row: Row, stages: Sequence[Stage]) -> float:
+def wordnet_meteor(row: Row, stages: Sequence[PairingStage]) -> float:
     ours, theirs = words_for("", row["candidate"]), words_for("", row["references"][0])
     return meteor_score(ours, theirs, stages).value
 

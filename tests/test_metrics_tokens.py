@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator.core.errors import InputError, UnknownName
-from simulator.metrics import tokens
-from simulator.metrics.forms import plain_form, squad_form
-from simulator.metrics.tokens import tokenizer
+from simulator.text import normalise
+from simulator.text.normalise import plain_form, squad_form, tokenizer
 
 
 @pytest.mark.parametrize(
@@ -97,7 +96,7 @@ def test_mecab_survives_any_text(text: str) -> None:
 def test_without_mecab_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """One line that names the extra."""
     monkeypatch.setitem(sys.modules, "MeCab", None)
-    tokens._mecab.cache_clear()
+    normalise._mecab.cache_clear()
 
     with pytest.raises(InputError, match="the extra 'ja': pip install mecab-python3 ipadic"):
         tokenizer("mecab")

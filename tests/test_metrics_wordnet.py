@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from simulator.metrics import measures
-from simulator.metrics.wordnet import data_at_hand, wordnet
+from simulator.text import overlap
+from simulator.text.meteor import data_at_hand, wordnet
 
 
 class Corpus:
@@ -40,10 +40,10 @@ def installed(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -
     """NLTK with this corpus, or no NLTK; what was found before is forgotten, and what is found here too."""
     corpus = SimpleNamespace(wordnet=request.param) if request.param else None
     monkeypatch.setitem(sys.modules, "nltk.corpus", corpus)
-    for cache in (wordnet, measures._stages):
+    for cache in (wordnet, overlap._stages):
         cache.cache_clear()
     yield
-    for cache in (wordnet, measures._stages):
+    for cache in (wordnet, overlap._stages):
         cache.cache_clear()
 
 
@@ -54,7 +54,7 @@ def installed(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -
 def test_without_nltk_or_its_data_there_are_no_synonyms() -> None:
     """Nothing is raised and nothing is fetched; METEOR says that it went by exact words and stems."""
     assert wordnet() is None
-    found = measures.meteor("car", ["automobile"])
+    found = overlap.meteor("car", ["automobile"])
     assert (found.value, found.variant) == (0, "exact+stem")
 
 
@@ -69,7 +69,7 @@ def test_the_synonyms_of_all_meanings_come_with_the_version() -> None:
     assert name == "wordnet-3.0"
     assert synonyms("car") == {"car", "automobile", "railcar"}
     assert synonyms("車") == frozenset()
-    found = measures.meteor("car", ["automobile"])
+    found = overlap.meteor("car", ["automobile"])
     assert (found.value, found.variant) == (0.5, "exact+stem+wordnet-3.0")
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from simulator.cases import columns_of, read_cases
 from simulator.core.types import Case
-from simulator.multiple_choice.letters import right_letter
+from simulator.text.choices import right_letter
 from tests.case_files import as_workbook, one, refusal, saved
 
 LAYOUTS = {

@@ -2,8 +2,8 @@
 
 import pytest
 
-from simulator.outputs.numerals import number_text
 from simulator.outputs.splitting import object_within, output_text, text_at, whole_object
+from simulator.text.numerals import number_text
 
 OBJECT = {"a": "1"}
 

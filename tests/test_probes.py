@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator.core.types import Case, GradingContext, Language, Passage
-from simulator.counting.quantities import quantities
 from simulator.probes.families import same_family
 from simulator.probes.making import probes
 from simulator.probes.probe import KINDS, Probe
 from simulator.probes.sources import bundled
+from simulator.text.numerals import quantities
 from tests.properties import examples
 
 CASES, KNOWLEDGE = bundled()

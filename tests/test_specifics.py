@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.counting.numerals import value_of
-from simulator.counting.quantities import quantities
-from simulator.specifics import Specific, located, specifics_of
+from simulator.text.entities import Specific, located, specifics_of
+from simulator.text.numerals import quantities, value_of
 from tests.properties import examples
 
 DATA = Path(__file__).with_name("data")

@@ -17,8 +17,8 @@ from simulator.core import shelves
 from simulator.core.types import Case, Facts, Language, Turn, Utterance
 from simulator.guard import Guard
 from simulator.mistypings import EnglishTypist, JapaneseTypist, slips, typist
+from simulator.text.entity_meaning import codes, exact_spans, half_width
 from simulator.typing_variation import MOST_CHANGES, SHARE, Varied, VaryingUser, names, vary
-from simulator.verbatim import codes, exact_spans, half_width
 from tests.playing import a_case, a_turn
 from tests.properties import examples
 

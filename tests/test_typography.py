@@ -14,20 +14,21 @@ from hypothesis import strategies as st
 from judges.keigo import findings
 from judges.language_match import languages_of
 from simulator.core.types import Answer, Case, GradingContext, Language, Turn
-from simulator.counting import dialogue_acts, feelings
-from simulator.counting.dialogue_acts import claims, is_handover, is_refusal
+from simulator.counting import feelings
 from simulator.counting.disturbances import disturbances
-from simulator.counting.polarity import denied
-from simulator.counting.quantities import quantities
-from simulator.counting.segments import sentences
 from simulator.customers.lines import lines_of
 from simulator.guard import Guard
-from simulator.metrics.forms import plain_form
-from simulator.multiple_choice.reading import stated
 from simulator.redaction.redactor import Redactor
-from simulator.specifics import specifics_of
-from simulator.typography import cut, straight, straight_pattern
-from simulator.verbatim import codes
+from simulator.text import acts as dialogue_acts
+from simulator.text.acts import claims, is_handover, is_refusal
+from simulator.text.choices import stated
+from simulator.text.entities import specifics_of
+from simulator.text.entity_meaning import codes
+from simulator.text.evidence import denied
+from simulator.text.normalise import plain_form
+from simulator.text.numerals import quantities
+from simulator.text.segments import sentences
+from simulator.text.typography import cut, straight, straight_pattern
 from tests.properties import examples
 
 DATA = Path(__file__).parent / "data"

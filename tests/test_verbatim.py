@@ -2,7 +2,7 @@
 
 import pytest
 
-from simulator.verbatim import codes, exact_spans, half_width, is_same_matter
+from simulator.text.entity_meaning import codes, exact_spans, half_width, is_same_matter
 
 
 @pytest.mark.parametrize(

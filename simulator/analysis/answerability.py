@@ -11,8 +11,8 @@ from typing import Any, Literal
 from simulator.analysis.reviewed import wilson
 from simulator.analysis.spoken import turn_failure
 from simulator.core.types import Conversation, Language, Results, Turn, Value
-from simulator.counting.dialogue_acts import claims, is_handover, is_refusal, parts
 from simulator.overview import begun, marks, once
+from simulator.text.acts import claims, is_handover, is_refusal, parts
 
 Outcome = Literal["answered", "refused", "asked_back", "not_answered"]
 Interval = tuple[float, float] | None

@@ -10,8 +10,8 @@ from math import fsum, sqrt
 from typing import Any, NamedTuple
 
 from simulator.core.types import Case, Results, Score, Value
-from simulator.multiple_choice.letters import LETTERS, right_letter
 from simulator.reading import judges_of, with_scores
+from simulator.text.choices import LETTERS, right_letter
 
 JUDGE = "choice"
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from simulator.core.types import Language
-from simulator.counting.segments import tokens
-from simulator.metrics.rouge import lcs_length
+from simulator.text.overlap import lcs_length
+from simulator.text.segments import tokens
 
 Unit = str | tuple[str, str]
 

@@ -12,16 +12,16 @@ from simulator.blame.corpus import title_of
 from simulator.blame.look import Look
 from simulator.blame.need import is_of
 from simulator.blame.of_run import NOTE, articles_of, as_note, found_before
-from simulator.blame.spelling import KANA_ONLY, Pair, pairs, words
 from simulator.conversation import ask
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import Answer, Passage, Query, Rag, Results
-from simulator.counting.segments import normalise, sentences
 from simulator.outcome import figures_of
 from simulator.spending import Ledger
 from simulator.stage import Stage
 from simulator.store import note, read_run
+from simulator.text.segments import normalise, sentences
+from simulator.text.spelling import KANA_ONLY, Pair, pairs, words
 
 # Questions per article: once in its own words, then one for each likely pair of words.
 MOST_PAIRS = 3

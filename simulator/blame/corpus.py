@@ -7,11 +7,10 @@ from math import log
 from typing import Literal
 
 from simulator.core.types import Language, Passage
-from simulator.counting.dialogue_acts import claims
-from simulator.counting.evidence import finding, known_of
-from simulator.counting.quantities import quantities, unmatched
-from simulator.counting.segments import sentences
-from simulator.counting.units import content_units, mass, share, topic_units
+from simulator.text.acts import claims
+from simulator.text.evidence import content_units, finding, known_of, mass, share, topic_units
+from simulator.text.numerals import quantities, unmatched
+from simulator.text.segments import sentences
 
 # Saturation and length of BM25 (Robertson and Zaragoza, 2009), at their usual values.
 SATURATION, LENGTH = 1.2, 0.75

@@ -10,11 +10,19 @@ from simulator.blame.cause import Found
 from simulator.blame.corpus import Corpus, article_of, title_of
 from simulator.blame.need import Need, is_retrieved, need_of, references_of
 from simulator.core.types import Answer, GradingContext, Score, Turn
-from simulator.counting.evidence import Agreement, Finding, best_agreement, coverage
-from simulator.counting.quantities import Quantity
-from simulator.counting.reading import Reading
-from simulator.counting.units import content_units, mass, share, topic_units
 from simulator.customers.faults import CustomerFault
+from simulator.text.evidence import (
+    Agreement,
+    Finding,
+    Reading,
+    best_agreement,
+    content_units,
+    coverage,
+    mass,
+    share,
+    topic_units,
+)
+from simulator.text.numerals import Quantity
 
 # From this agreement on, with nothing left out, an answer says what the reference says.
 RIGHT = 0.6

@@ -3,8 +3,8 @@
 from simulator.blame import telling
 from simulator.blame.cause import Cause
 from simulator.blame.look import Look
-from simulator.blame.spelling import Pair, pairs, strange
 from simulator.blame.telling import say
+from simulator.text.spelling import Pair, pairs, strange
 
 # A guess at a pair of spellings needs this much likeness to be told.
 TOLD = 0.6

@@ -5,9 +5,8 @@ from typing import Literal, NamedTuple
 
 from simulator.blame.corpus import ELSEWHERE, HELD, Corpus, article_of, held, holds
 from simulator.core.types import GradingContext, Passage
-from simulator.counting.dialogue_acts import is_refusal
-from simulator.counting.reading import known_answers
-from simulator.counting.units import content_units, share
+from simulator.text.acts import is_refusal
+from simulator.text.evidence import content_units, known_answers, share
 
 # A retrieved passage of which this share is in an article is a piece of it, whatever it is called.
 PIECE = 0.9

@@ -7,8 +7,8 @@ from simulator.blame.corpus import article_of
 from simulator.blame.look import Look
 from simulator.blame.need import references_of
 from simulator.core.types import Passage
-from simulator.counting.quantities import Quantity, quantities
-from simulator.counting.units import content_units, share, topic_units
+from simulator.text.evidence import content_units, share, topic_units
+from simulator.text.numerals import Quantity, quantities
 
 # From this share (0..1) of the right answer's content on, a passage is about the same matter.
 SAME_MATTER = 0.4

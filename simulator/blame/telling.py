@@ -6,10 +6,10 @@ from simulator.blame.corpus import article_of
 from simulator.blame.look import Look
 from simulator.blame.need import references_of
 from simulator.core.templates import Texts
-from simulator.counting.dialogue_acts import claims
-from simulator.counting.quantities import quantities
-from simulator.counting.units import mass, topic_units
-from simulator.counting.wording import quoted
+from simulator.text.acts import claims
+from simulator.text.evidence import mass, topic_units
+from simulator.text.numerals import quantities
+from simulator.text.wording import quoted
 
 TEXTS = Texts(Path(__file__).with_name("words.toml"))
 NAMED = 2

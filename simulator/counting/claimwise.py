@@ -6,15 +6,25 @@ from typing import Literal, NamedTuple
 from pydantic import JsonValue
 
 from simulator.core.types import Passage, Severity
-from simulator.counting import dialogue_acts
-from simulator.counting.evidence import Finding, Known, finding, known_of
 from simulator.counting.grades import grades
-from simulator.counting.quantities import Quantity, quantities
-from simulator.counting.reading import Reading
-from simulator.counting.segments import clauses, sentences
-from simulator.counting.units import CJK_TEXT, content_units, count_units, mass, share, topic_units
 from simulator.counting.verdicts import Verdict
-from simulator.counting.wording import quoted
+from simulator.text import acts
+from simulator.text.evidence import (
+    CJK_TEXT,
+    Finding,
+    PassageContents,
+    Reading,
+    content_units,
+    count_units,
+    finding,
+    known_of,
+    mass,
+    share,
+    topic_units,
+)
+from simulator.text.numerals import Quantity, quantities
+from simulator.text.segments import clauses, sentences
+from simulator.text.wording import quoted
 
 # A clause of less weight than this is no claim of its own: it stays with the one before it.
 OWN_CLAIM = 24.0
@@ -59,7 +69,7 @@ def check(reading: Reading) -> list[Checked]:
 def split(reading: Reading) -> list[str]:
     """What the answer states: its sentences, and their clauses where these say something of their own."""
     found: list[str] = []
-    for sentence in dialogue_acts.claims(reading.answer, reading.language):
+    for sentence in acts.claims(reading.answer, reading.language):
         found += _clauses(sentence)
     return found[:MOST_CLAIMS]
 
@@ -79,7 +89,9 @@ def _clauses(sentence: str) -> list[str]:
     return [("" if CJK_TEXT.search(sentence) else " ").join(group) for group in groups]
 
 
-def _checked(text: str, passages: Iterable[Passage], everything: Known, told: Iterable[Quantity]) -> Checked:
+def _checked(
+    text: str, passages: Iterable[Passage], everything: PassageContents, told: Iterable[Quantity]
+) -> Checked:
     each = [(passage, finding(text, _with(known_of((passage.text,)), told))) for passage in passages]
     if not each:
         return Checked(text, "", "not_found")
@@ -106,7 +118,7 @@ def _other_figure(text: str, found: Finding, nearest: Passage) -> bool:
     )
 
 
-def _with(known: Known, numbers: Iterable[Quantity]) -> Known:
+def _with(known: PassageContents, numbers: Iterable[Quantity]) -> PassageContents:
     """What is known, and the numbers that the customer gave."""
     return known._replace(numbers=known.numbers | frozenset(numbers))
 

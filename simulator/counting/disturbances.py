@@ -5,7 +5,7 @@ from collections import Counter
 from functools import lru_cache
 
 from simulator.core.types import Language
-from simulator.counting.segments import CJK, normalise, sentences, tokens
+from simulator.text.segments import CJK, normalise, sentences, tokens
 
 # How many grades each sign costs; a text without any is a 5.
 COSTS = {

@@ -9,11 +9,11 @@ from pydantic import JsonValue
 
 from simulator.core.templates import read_toml
 from simulator.core.types import Language
-from simulator.counting.reading import Reading
-from simulator.counting.segments import normalise
 from simulator.counting.verdicts import Verdict
-from simulator.counting.wording import quoted
-from simulator.typography import straight_pattern
+from simulator.text.evidence import Reading
+from simulator.text.segments import normalise
+from simulator.text.typography import straight_pattern
+from simulator.text.wording import quoted
 
 FILE = Path(__file__).with_name("feelings.toml")
 ANGRY = -2.0

@@ -1,8 +1,8 @@
 """The agreement with a reference on the scales of two more judges: 0 to 1, and right or wrong."""
 
 from simulator.counting.grades import grade_of
-from simulator.counting.reading import Reading
 from simulator.counting.verdicts import Verdict, agreement_detail, compared, without
+from simulator.text.evidence import Reading
 
 # The grade of similarity from which on an answer says what its reference says.
 SAME = 4

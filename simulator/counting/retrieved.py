@@ -3,14 +3,12 @@
 from pydantic import JsonValue
 
 from simulator.core.replies import Statement, Usefulness, average_precision, found_share
-from simulator.counting.dialogue_acts import claims
-from simulator.counting.evidence import coverage
 from simulator.counting.grades import grades
-from simulator.counting.quantities import quantities, unmatched
-from simulator.counting.reading import Reading
-from simulator.counting.units import content_units, share, topic_units
 from simulator.counting.verdicts import Verdict, without
-from simulator.counting.wording import quoted
+from simulator.text.acts import claims
+from simulator.text.evidence import Reading, content_units, coverage, share, topic_units
+from simulator.text.numerals import quantities, unmatched
+from simulator.text.wording import quoted
 
 
 def context_precision(reading: Reading) -> Verdict:

@@ -7,22 +7,14 @@ from pathlib import Path
 from simulator.core.replies import share_of
 from simulator.core.templates import fingerprint
 from simulator.core.types import GradingContext, Score
-from simulator.counting import (
-    claimwise,
-    dialogue_acts,
-    feelings,
-    likeness,
-    retrieved,
-    stances,
-    turn,
-    verdicts,
-)
+from simulator.counting import claimwise, feelings, likeness, retrieved, turn, verdicts
 from simulator.counting.grades import FILE, Grades
-from simulator.counting.reading import Reading
 from simulator.counting.verdicts import Verdict
+from simulator.text import acts
+from simulator.text.evidence import Reading
 
 # What decides grades, and so is part of their fingerprint.
-DECISIVE = (FILE, dialogue_acts.FILE, feelings.FILE, stances.FILE)
+DECISIVE = (FILE, acts.FILE, feelings.FILE, acts.STANCES_FILE)
 # The judges of the shelf that have a stand-in.
 STAND_INS: dict[str, Callable[[Reading], Verdict]] = {
     "turn": turn.turn,

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from simulator.counting.disturbances import COSTS, disturbances
-from simulator.counting.evidence import best_agreement
 from simulator.counting.grades import DECIMALS, capped, grade_of
-from simulator.counting.reading import ANSWERED, Reading
-from simulator.counting.segments import sentences
 from simulator.counting.verdicts import Verdict, differing, lacking, supported_grade
-from simulator.counting.wording import percent, quoted
+from simulator.text.evidence import ANSWERED, Reading, best_agreement
+from simulator.text.segments import sentences
+from simulator.text.wording import percent, quoted
 
 # How much each category counts for Overall, before the rules that cap it.
 WEIGHTS = {

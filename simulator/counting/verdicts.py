@@ -6,10 +6,9 @@ from pydantic import JsonValue
 
 from simulator.core.types import Severity
 from simulator.counting.disturbances import COSTS, disturbances
-from simulator.counting.evidence import Agreement, Support
 from simulator.counting.grades import grade_of
-from simulator.counting.reading import Reading
-from simulator.counting.wording import percent, quoted
+from simulator.text.evidence import Agreement, Reading, Support
+from simulator.text.wording import percent, quoted
 
 # From this share of its claims on that are invented an answer is at most a 3; less is less grave.
 MUCH_INVENTED = 0.25

@@ -7,9 +7,6 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from simulator.core.types import Conversation, Persona, Results, Turn, Value
-from simulator.counting.evidence import coverage
-from simulator.counting.segments import sentences
-from simulator.counting.units import mass, topic_units
 from simulator.customers.inventions import inventions
 from simulator.customers.leaving import (
     TOLERATED,
@@ -21,7 +18,9 @@ from simulator.customers.leaving import (
 )
 from simulator.customers.lines import is_exempt, lines_of, told_to
 from simulator.guard import Guard
-from simulator.typography import straight
+from simulator.text.evidence import coverage, mass, topic_units
+from simulator.text.segments import sentences
+from simulator.text.typography import straight
 
 FaultKind = Literal["invented", "off_goal", "left_early", "left_late", "repeated", "broke_role", "impatient"]
 KINDS: tuple[FaultKind, ...] = (

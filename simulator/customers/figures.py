@@ -6,7 +6,6 @@ from statistics import quantiles
 from simulator.analysis.figures import Customers, Figure, Lengths
 from simulator.analysis.spoken import turn_failure
 from simulator.core.types import SUPERSEDED, Conversation, Ended, Language, Results
-from simulator.counting.evidence import coverage
 from simulator.customers.faults import CustomerFault, customer_faults
 from simulator.customers.leaving import (
     ScoresByTurn,
@@ -18,6 +17,7 @@ from simulator.customers.leaving import (
 )
 from simulator.customers.lines import lines_of
 from simulator.customers.personas import guessed
+from simulator.text.evidence import coverage
 
 EVERYONE = "all"
 # The persona whose thanks are out of place as long as nothing is solved.

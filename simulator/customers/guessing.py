@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
-from simulator.counting.segments import normalise
+from simulator.text.segments import normalise
 
 SIZES = (1, 2, 3)
 # How much a label's own texts count, beside those of all labels.

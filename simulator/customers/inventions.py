@@ -5,9 +5,9 @@ from decimal import Decimal, InvalidOperation
 from itertools import combinations
 
 from simulator.customers.lines import Lines
-from simulator.specifics import Specific, located, specifics_of
-from simulator.specifics.meanings import Date, Measure
-from simulator.typography import straight
+from simulator.text.entities import Specific, located, specifics_of
+from simulator.text.entity_meaning import Date, Measure
+from simulator.text.typography import straight
 
 # Months of a year, and both ways of a price: what anyone works out in their head.
 _IN_THE_HEAD = (Decimal(12), Decimal(2))

@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Mapping
 
 from simulator.core.types import Case, Conversation, Ended, Score, Turn
-from simulator.counting.dialogue_acts import is_handover, is_refusal
-from simulator.counting.evidence import best_agreement
-from simulator.counting.reading import expected, known_answers
+from simulator.text.acts import is_handover, is_refusal
+from simulator.text.evidence import best_agreement, expected, known_answers
 
 # From this agreement with a reference on (0..1) everything is answered.
 ANSWERED = 0.55

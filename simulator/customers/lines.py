@@ -8,8 +8,8 @@ from typing import Any
 
 from simulator.core.templates import read_toml
 from simulator.core.types import Conversation, Language, Persona, Turn
-from simulator.counting.segments import sentences
-from simulator.typography import straight, straight_pattern
+from simulator.text.segments import sentences
+from simulator.text.typography import straight, straight_pattern
 
 FILE = Path(__file__).with_name("faults.toml")
 

@@ -7,7 +7,7 @@ from simulator.core.types import Case
 from simulator.datasets.labels import label_problem
 from simulator.files.columns import field_of
 from simulator.files.quoting import shown
-from simulator.multiple_choice.letters import place_of
+from simulator.text.choices import place_of
 
 Need = Literal["references", "label", "choices"]
 

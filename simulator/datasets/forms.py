@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Literal
 
-from simulator.counting.segments import CJK
+from simulator.text.segments import CJK
 
 Form = Literal["number", "phrase", "json", "code", "sentence", "text"]
 

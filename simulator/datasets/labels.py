@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 from simulator.core.types import Case
 from simulator.files.quoting import shown
-from simulator.metrics.forms import plain_form
+from simulator.text.normalise import plain_form
 
 # For each label, in order, the texts that may stand for it in an answer; the label itself is one of them.
 Labels: TypeAlias = Mapping[str, tuple[str, ...]]

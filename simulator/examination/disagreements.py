@@ -9,12 +9,11 @@ from functools import lru_cache
 from typing import Literal
 
 from simulator.core.types import Value
-from simulator.counting.polarity import Clause, contradicts, stated
-from simulator.counting.segments import normalise, sentences
-from simulator.counting.units import mass, share, topic_units
-from simulator.specifics import Specific, located, specifics_of
-from simulator.specifics.meanings import Measure
-from simulator.typography import straight
+from simulator.text.entities import Specific, located, specifics_of
+from simulator.text.entity_meaning import Measure
+from simulator.text.evidence import Clause, contradicts, mass, share, stated, topic_units
+from simulator.text.segments import normalise, sentences
+from simulator.text.typography import straight
 
 What = Literal["detail", "polarity"]
 

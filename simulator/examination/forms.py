@@ -9,8 +9,8 @@ from simulator.core.templates import check_languages, fingerprint, quote, read_t
 from simulator.core.types import Language
 from simulator.examination.crossing import FollowUp, Outcome, Target, Verdict
 from simulator.llm import Messages
-from simulator.typography import straight
-from simulator.verbatim import half_width
+from simulator.text.entity_meaning import half_width
+from simulator.text.typography import straight
 
 FILE = Path(__file__).with_name("prompts.toml")
 LONGEST_SAID = 4000

@@ -10,14 +10,13 @@ from pathlib import Path
 
 from simulator.core.templates import Texts
 from simulator.core.types import Language
-from simulator.counting.dialogue_acts import claims, is_handover, is_refusal
-from simulator.counting.polarity import stated
-from simulator.counting.segments import sentences
-from simulator.counting.units import share, topic_units
 from simulator.examination.crossing import FollowUp, Outcome, Target, Verdict
 from simulator.examination.disagreements import Disagreement, checkable, disagreement, takes_up, unit_of
-from simulator.specifics import Specific, located
-from simulator.typography import straight
+from simulator.text.acts import claims, is_handover, is_refusal
+from simulator.text.entities import Specific, located
+from simulator.text.evidence import share, stated, topic_units
+from simulator.text.segments import sentences
+from simulator.text.typography import straight
 
 TEXTS = Texts(Path(__file__).with_name("words.toml"))
 # A quoted sentence is cut beyond so many characters.

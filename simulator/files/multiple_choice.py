@@ -15,8 +15,8 @@ from simulator.files.columns import columns_by_field, field_of, has_question, is
 from simulator.files.quoting import shown
 from simulator.files.row import Row, fault
 from simulator.files.values import Cell, text
-from simulator.multiple_choice import letters
-from simulator.multiple_choice.letters import LETTERS, place_of, place_of_text
+from simulator.text import choices as letters
+from simulator.text.choices import LETTERS, place_of, place_of_text
 
 FEWEST, MOST = 2, 26
 # What may stand before the letter or number of a choice in its column's name; a bare number is no choice.

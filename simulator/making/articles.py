@@ -7,9 +7,9 @@ from pathlib import Path
 
 from simulator.core.errors import InputError
 from simulator.core.types import Language, Passage
-from simulator.counting.segments import sentences
 from simulator.files.text import language_of
 from simulator.knowledge import read_knowledge
+from simulator.text.segments import sentences
 
 # Shorter texts hold no fact to ask about: a heading, a link.
 SHORTEST = {"ja": 25, "en": 60}

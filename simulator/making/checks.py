@@ -8,14 +8,14 @@ from pathlib import Path
 
 from simulator.core.templates import read_toml
 from simulator.core.types import Case, Language
-from simulator.counting.evidence import best_agreement
 from simulator.counting.grades import grade_of
-from simulator.counting.quantities import quantities, unmatched
-from simulator.counting.segments import normalise, tokens
 from simulator.files.text import language_of
 from simulator.making.articles import Article
 from simulator.making.forms import Check, FollowUpCheck, OutsideCheck, PairCheck
 from simulator.making.kinds import OUT_OF_SCOPE, Kind, Rejected, Why
+from simulator.text.evidence import best_agreement
+from simulator.text.numerals import quantities, unmatched
+from simulator.text.segments import normalise, tokens
 
 FILE = Path(__file__).with_name("checks.toml")
 LONGEST = {"ja": 160, "en": 400}

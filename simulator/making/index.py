@@ -4,9 +4,9 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 
-from simulator.counting.segments import normalise
-from simulator.counting.units import topic_units
 from simulator.making.articles import Article
+from simulator.text.evidence import topic_units
+from simulator.text.segments import normalise
 
 # A term in more articles than this says little of any two of them, and would make the work quadratic.
 MOST_SHARED = 40

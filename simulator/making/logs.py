@@ -12,7 +12,6 @@ from simulator.cases import read_cases
 from simulator.core.errors import AccessDenied, ModelFailure
 from simulator.core.templates import stable_int
 from simulator.core.types import Case, Facts, Language, Message
-from simulator.counting.dialogue_acts import parts
 from simulator.files.turns import NO_QUESTION
 from simulator.llm import Model
 from simulator.making.acceptance import Acceptance
@@ -23,6 +22,7 @@ from simulator.making.writing import each_of
 from simulator.redaction.redactor import Redactor
 from simulator.redaction.structured import redacted_case
 from simulator.sizes import tokens
+from simulator.text.acts import parts
 
 FROM_LOGS = "from-logs"
 _GREETING = re.compile(

@@ -4,7 +4,7 @@ import math
 import re
 from collections import defaultdict
 
-from simulator.counting.segments import normalise
+from simulator.text.segments import normalise
 
 # The share (0..1) of common trigrams (Jaccard) from which two questions are the same.
 SAME = 0.75

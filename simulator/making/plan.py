@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from simulator.core.templates import read_toml, stable_int
 from simulator.core.types import Language
-from simulator.counting.quantities import quantities
 from simulator.making.articles import Article
 from simulator.making.index import Index
 from simulator.making.kinds import PAIRED, Kind, Wording, quotas
+from simulator.text.numerals import quantities
 
 OUTSIDE = Path(__file__).with_name("outside.toml")
 _LONGEST_NAME = 36

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from simulator.core.templates import read_toml
 from simulator.core.types import Language
-from simulator.counting.units import topic_units
 from simulator.making.articles import Article
 from simulator.making.kinds import Kind
+from simulator.text.evidence import topic_units
 
 FILE = Path(__file__).with_name("rules.toml")
 # Longer questions are no longer asked in one breath; longer headings are sentences or lists.

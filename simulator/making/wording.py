@@ -8,9 +8,9 @@ from typing import Any
 
 from simulator.core.templates import read_toml
 from simulator.core.types import Language
-from simulator.counting.units import STOP_WORDS
 from simulator.making.kinds import Wording
 from simulator.making.statements import Asked
+from simulator.text.evidence import STOP_WORDS
 from simulator.typing_variation import vary
 
 FILE = Path(__file__).with_name("wordings.toml")

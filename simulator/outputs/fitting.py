@@ -12,11 +12,11 @@ from simulator.core.types import Case, Language
 from simulator.datasets.choosing import table
 from simulator.datasets.forms import form_of
 from simulator.files.text import language_of
-from simulator.metrics import meteor
-from simulator.metrics.forms import plain_form
 from simulator.outputs.metric_file import DEFAULT, Metric, Outputs
 from simulator.outputs.splitting import output_text, whole_object
 from simulator.outputs.writing import number
+from simulator.text import meteor
+from simulator.text.normalise import plain_form
 
 Form: TypeAlias = Literal[
     "label", "choice", "repeated", "number", "phrase", "code", "json", "sentence", "text"

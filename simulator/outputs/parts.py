@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from simulator.core.types import GradingContext
-from simulator.metrics.forms import plain_form
 from simulator.outputs.metric_file import DEFAULT, Metric, Outputs
 from simulator.outputs.splitting import Object, object_within, output_text, text_at, whole_object
+from simulator.text.normalise import plain_form
 
 Missing = Literal["", "json", "key"]
 

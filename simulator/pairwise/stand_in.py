@@ -7,12 +7,11 @@ neither reference nor passages it is hardly better than chance.
 from typing import NamedTuple
 
 from simulator.core.types import GradingContext
-from simulator.counting.reading import Reading
 from simulator.counting.turn import turn
-from simulator.counting.units import content_units, share, topic_units
 from simulator.pairwise.outcome import Outcome, Verdict, outcome
 from simulator.pairwise.pairs import Pair
 from simulator.pairwise.words import WORDS
+from simulator.text.evidence import Reading, content_units, share, topic_units
 
 # What differs by less is a tie.
 LEVEL = 0.02

@@ -6,8 +6,8 @@ from random import Random
 from typing import NamedTuple
 
 from simulator.core.types import Language
-from simulator.counting.quantities import quantities
-from simulator.counting.segments import normalise
+from simulator.text.numerals import quantities
+from simulator.text.segments import normalise
 
 _FULL = str.maketrans("0123456789,:-", "０１２３４５６７８９，：－")
 _PLAIN = str.maketrans("０１２３４５６７８９，：－", "0123456789,:-")

@@ -7,13 +7,11 @@ from simulator.cases import read_cases
 from simulator.core import shelves
 from simulator.core.templates import stable_int
 from simulator.core.types import Answer, Case, GradingContext, Language, Passage, Turn, Value
-from simulator.counting.evidence import coverage
-from simulator.counting.reading import expected
-from simulator.counting.segments import sentences
-from simulator.counting.units import content_units, share
 from simulator.files.text import language_of
 from simulator.knowledge import read_knowledge
 from simulator.probes.probe import without_language
+from simulator.text.evidence import content_units, coverage, expected, share
+from simulator.text.segments import sentences
 
 # Passages shown beside each other, the gold ones among them: as many as a retriever gives.
 SHOWN = 4

@@ -10,7 +10,7 @@ from simulator.core.types import Language
 from simulator.redaction.again import told_again
 from simulator.redaction.checks import Span
 from simulator.redaction.patterns import mask, masks, patterns, signs
-from simulator.typography import straight
+from simulator.text.typography import straight
 
 # Plain signs for full-width ones, and a hyphen for a half-width ー, each in its old place.
 _PLAIN = str.maketrans(

@@ -15,7 +15,7 @@ from typing import Literal
 from pydantic import JsonValue
 
 from simulator.core.types import Score
-from simulator.typography import straight
+from simulator.text.typography import straight
 
 Kind = Literal["contradicted", "not_found"]
 

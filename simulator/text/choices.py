@@ -1,10 +1,4 @@
-r"""Which choice an answer states: the last one that is said to be the answer.
-
-What is looked for, the plainest statement first: nothing but a letter, or a choice's text; `Answer: C`, the
-pattern of OpenAI's simple-evals, `(?i)Answer[ \t]*:[ \t]*\$?([A-D])\$?`, for any number of letters, 答えはC
-and \boxed{C}; then C is correct, Cが正しい; then a line that is only a letter. Letters within words never
-count, nor does what is denied (答えはBではない) or left open (Answer: A or B).
-"""
+"""The letters of choices, and which of them is right."""
 
 import re
 import unicodedata
@@ -12,8 +6,49 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from simulator.multiple_choice.letters import LETTERS, folded
-from simulator.typography import straight
+from simulator.core.types import Case
+from simulator.text.typography import straight
+
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def letters(count: int) -> str:
+    """The letters of so many choices: `ABCD` of four."""
+    return LETTERS[:count]
+
+
+def right_letter(case: Case) -> str | None:
+    """The letter of the right choice; None where the case has no choices, or does not say which is right."""
+    if case.label is None or not 1 < len(case.choices) <= len(LETTERS):
+        return None
+    place = place_of(case.label, case.choices)
+    return None if place is None else LETTERS[place]
+
+
+def place_of(given: str, choices: Sequence[str]) -> int | None:
+    """The place (from 0) of the choice that is meant by its text, letter or number (from 0); or None."""
+    by_text = place_of_text(given, choices)
+    if by_text is not None:
+        return by_text
+    marked = folded(given).strip("()[]{}.: ")
+    is_number = marked.isascii() and marked.isdecimal() and len(marked) < 3
+    place = int(marked) if is_number else LETTERS.find(marked.upper() or "-")
+    return place if 0 <= place < len(choices) else None
+
+
+def place_of_text(given: str, choices: Sequence[str]) -> int | None:
+    """The place (from 0) of the first choice with this text, exactly or but for what makes no difference."""
+    if given in choices:
+        return list(choices).index(given)
+    wanted = folded(given)
+    return next((place for place, choice in enumerate(choices) if folded(choice) == wanted), None)
+
+
+def folded(text: str) -> str:
+    """A text without what makes no difference: width, case, spaces, marks around it."""
+    plain = " ".join(unicodedata.normalize("NFKC", straight(text)).casefold().split())
+    return plain.strip(" 。.、,!「」『』\"'") or plain
+
 
 # Statements stand at the end: of a longer reply only so many characters are looked at, and these many first.
 LONGEST = 20_000
@@ -104,7 +139,7 @@ _ARTICLE = re.compile(
 )
 
 
-class Stated(NamedTuple):
+class StatedChoice(NamedTuple):
     """A choice as an answer states it: its letter, and how it was stated.
 
     `how`: "answer" (said to be the answer), "letter" (nothing else is said), "text" (the choice's own text),
@@ -124,7 +159,7 @@ class _Patterns(NamedTuple):
     by_text: tuple[re.Pattern[str], ...]
 
 
-def stated(answer: str, choices: Sequence[str]) -> Stated | None:
+def stated(answer: str, choices: Sequence[str]) -> StatedChoice | None:
     """The choice that an answer states last; None where it states none, or leaves it open."""
     if not 1 < len(choices) <= len(LETTERS):
         return None
@@ -143,7 +178,7 @@ def stated(answer: str, choices: Sequence[str]) -> Stated | None:
         found += _said_by_text(part, choices, patterns) if how == "answer" else []
         if found:
             letter = max(found)[1]
-            return Stated(letter, how) if letter else None
+            return StatedChoice(letter, how) if letter else None
     return _by_line(text, choices, patterns)
 
 
@@ -164,13 +199,13 @@ def _opens_draft(answer: str) -> bool:
     return bool(tags) and not tags[-1].startswith("</")
 
 
-def _whole(text: str, choices: Sequence[str], patterns: _Patterns) -> Stated | None:
+def _whole(text: str, choices: Sequence[str], patterns: _Patterns) -> StatedChoice | None:
     """The choice when the reply is nothing but its letter or its text."""
     bare = text.strip(f"()[]「」『』【】\"'. 。,、!:{_BOX}")
     if len(bare) == 1 and bare.upper() in LETTERS[: len(choices)]:
-        return Stated(bare.upper(), "letter")
+        return StatedChoice(bare.upper(), "letter")
     place = _text_place(text, choices)
-    return None if place is None else Stated(LETTERS[place], "text")
+    return None if place is None else StatedChoice(LETTERS[place], "text")
 
 
 def _text_place(text: str, choices: Sequence[str]) -> int | None:
@@ -215,7 +250,7 @@ def _said_by_text(text: str, choices: Sequence[str], patterns: _Patterns) -> lis
     return found
 
 
-def _by_line(text: str, choices: Sequence[str], patterns: _Patterns) -> Stated | None:
+def _by_line(text: str, choices: Sequence[str], patterns: _Patterns) -> StatedChoice | None:
     """The one letter that stands in a line of its own."""
     found = set()
     for line in text[-LONGEST:].splitlines():
@@ -223,7 +258,7 @@ def _by_line(text: str, choices: Sequence[str], patterns: _Patterns) -> Stated |
         behind = match and (match["text"] or match["apart"])
         if match and (not behind or _is_text_of(behind, match["letter"], choices)):
             found.add(match["letter"].upper())
-    return Stated(found.pop(), "letter") if len(found) == 1 else None
+    return StatedChoice(found.pop(), "letter") if len(found) == 1 else None
 
 
 def _is_text_of(text: str | None, letter: str, choices: Sequence[str]) -> bool:
@@ -248,3 +283,6 @@ def _patterns(count: int) -> _Patterns:
         denied=compiled(_DENIED),
         by_text=tuple(map(compiled, _BY_TEXT)),
     )
+
+
+__all__ = ["LETTERS", "StatedChoice", "letters", "place_of", "place_of_text", "right_letter", "stated"]

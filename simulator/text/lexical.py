@@ -3,11 +3,21 @@
 The front door of simulator/counting: pure functions that judges and analyses may use too.
 """
 
-from simulator.counting.dialogue_acts import claims, is_handover, is_refusal
-from simulator.counting.evidence import agreement, best_agreement, coverage, support
-from simulator.counting.quantities import quantities, unmatched
-from simulator.counting.segments import clauses, normalise, sentences, tokens
-from simulator.counting.units import content_units, mass, share, stem, topic_units, unit_weight
+from simulator.text.acts import claims, is_handover, is_refusal
+from simulator.text.evidence import (
+    agreement,
+    best_agreement,
+    content_units,
+    coverage,
+    mass,
+    share,
+    stem,
+    support,
+    topic_units,
+    unit_weight,
+)
+from simulator.text.numerals import quantities, unmatched
+from simulator.text.segments import clauses, normalise, sentences, tokens
 
 __all__ = [
     "agreement",

@@ -3,12 +3,11 @@
 `rouge_l("富士山です", ["富士山です。"]).value` is 1.0. What they are built of stands in the modules beside.
 """
 
-from simulator.metrics.forms import folded, plain_form
-from simulator.metrics.measures import Measured, chrf, contains, exact_match, meteor, rouge_l, token_f1
-from simulator.metrics.tokens import Tokenizer, tokenizer
+from simulator.text.normalise import Tokenizer, folded, plain_form, tokenizer
+from simulator.text.overlap import MetricValue, chrf, contains, exact_match, meteor, rouge_l, token_f1
 
 __all__ = [
-    "Measured",
+    "MetricValue",
     "Tokenizer",
     "chrf",
     "contains",

@@ -7,8 +7,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.counting.segments import tokens
-from simulator.counting.units import CONTENT, stem, unit_weight
+from simulator.text.evidence import CONTENT, stem, unit_weight
+from simulator.text.segments import tokens
 
 DIMENSIONS = 512
 # A pair of neighbours says more than one character and recurs more often than three. Grammar is common to all

@@ -1,14 +1,100 @@
-"""Numbers with their units, so that 1万円, １０，０００円 and 10,000 yen are the same amount."""
+"""Numbers as Japanese and English write them: 12,345.6, 1万5千, 一万五千, 二〇二四, two, 1.5 million."""
 
 import re
+import unicodedata
 from collections.abc import Iterable
-from decimal import Decimal
+from decimal import Context, Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
 from simulator.core.types import Language
-from simulator.counting.numerals import KANJI, digits_of, value_of
-from simulator.counting.segments import normalise
+from simulator.text.segments import normalise
+from simulator.text.typography import straight
+
+_DIGITS = {digit: value for value, digit in enumerate("〇一二三四五六七八九")} | {
+    "零": 0, "壱": 1, "弐": 2, "参": 3,
+}  # fmt: skip
+_TENS = {"十": 10, "拾": 10, "百": 100, "千": 1000}
+_MYRIADS = {"万": 10**4, "億": 10**8, "兆": 10**12}
+_WORDS = {
+    "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6,
+    "seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12,
+    "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16, "seventeen": 17, "eighteen": 18,
+    "nineteen": 19, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60,
+    "seventy": 70, "eighty": 80, "ninety": 90,
+}  # fmt: skip
+_POWERS = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9}
+_EXACT = Context(prec=80)
+
+KANJI = "".join((*_DIGITS, *_TENS, *_MYRIADS))
+# Digits with commas between thousands and a decimal part. Bounded: what is longer is no number of anything.
+PLAIN = r"\d{1,18}+(?:,\d{3}(?!\d)){0,5}(?:\.\d{1,6}+)?(?!\d)"
+_SCALED = (
+    rf"{PLAIN}(?:[百千万億兆]{{1,2}}+(?:{PLAIN})?+){{0,4}}+(?: ?(?:hundred|thousand|million|billion)\b)?"
+)
+_ONES = "|".join(sorted(_WORDS, key=len, reverse=True))
+_SPELT = rf"\b(?:{_ONES})(?:[- ](?:{'|'.join(_POWERS)}|{_ONES})){{0,5}}\b"
+# Not within another number, nor in 数千, 第三, 三分の一.
+NUMERAL = rf"(?:(?<![\d{KANJI}数何幾第])(?<![\d][.,])(?:{_SCALED}|[{KANJI}]{{1,24}}+)|{_SPELT})"
+
+_SPLIT = re.compile(rf"{PLAIN}|[{KANJI}]|[a-z]+")
+
+
+def value_of(numeral: str) -> Decimal | None:
+    """The value of a numeral in lower case; None of what is none (万, 百 twice) or beyond 10 to the 18th."""
+    pieces = _SPLIT.findall(numeral)
+    if not pieces:
+        return None
+    if all(piece in _DIGITS for piece in pieces) and len(pieces) > 1:
+        return Decimal("".join(str(_DIGITS[piece]) for piece in pieces))
+    total = _spelt(pieces) if pieces[0] in _WORDS else _summed(pieces)
+    return None if total is None or total >= 10**18 else total
+
+
+def digits_of(value: Decimal) -> str:
+    """The value without exponent and needless zeros: 10000, 0.5."""
+    return f"{value.normalize(_EXACT):f}" if value else "0"
+
+
+def _summed(pieces: list[str]) -> Decimal | None:
+    """Powers of ten below 10,000 gather in a section, 万 and 億 close it; a lone 万 counts nothing."""
+    total, section, last = Decimal(0), Decimal(0), None
+    for piece in pieces:
+        if piece in _TENS:
+            section, last = (
+                _EXACT.add(section, _EXACT.multiply(Decimal(_TENS[piece]), last or Decimal(1))),
+                None,
+            )
+        elif piece in _MYRIADS or piece in _POWERS:
+            power = Decimal(_MYRIADS.get(piece) or _POWERS[piece])
+            section = _EXACT.add(section, last or Decimal(0))
+            if not section:
+                return None
+            total, section, last = _EXACT.add(total, _EXACT.multiply(section, power)), Decimal(0), None
+        elif last is not None or (last := _single(piece)) is None:
+            return None
+    return _EXACT.add(total, _EXACT.add(section, last or Decimal(0)))
+
+
+def _single(piece: str) -> Decimal | None:
+    if piece in _DIGITS:
+        return Decimal(_DIGITS[piece])
+    return Decimal(piece.replace(",", "")) if piece[0].isdecimal() else None
+
+
+def _spelt(words: list[str]) -> Decimal:
+    """English words: tens and ones add up, hundred multiplies, thousand and above close a section."""
+    total = section = 0
+    for word in words:
+        power = _POWERS.get(word)
+        if power is None:
+            section += _WORDS.get(word, 0)
+        elif power == 100:
+            section *= power
+        else:
+            total, section = total + section * power, 0
+    return Decimal(total + section)
+
 
 _SCALES = {"千": 10**3, "万": 10**4, "億": 10**8, "thousand": 10**3, "million": 10**6, "billion": 10**9}
 
@@ -184,3 +270,24 @@ def _amount(match: re.Match[str]) -> Quantity:
 
 def _decimal(number: str) -> Decimal:
     return Decimal(number.replace(",", ""))
+
+
+# Numbers of more digits than this are codes, and a larger exponent would write a page of zeros.
+_LONGEST = 40
+_NUMBER = re.compile(
+    r"[+-]?(?:[1-9][0-9]{0,2}(?:,[0-9]{3})+|0|[1-9][0-9]*)?(?:(?<=[0-9])|(?=\.))(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,2})?"
+)
+
+
+def number_text(text: str) -> str | None:
+    """A text that is nothing but a number, written plainly; None for every other text.
+
+    「１，０００」 is 1000, 1.50 is 1.5, 1e3 is 1000. With a leading zero it is a code, not a number: 007.
+    """
+    plain = unicodedata.normalize("NFKC", straight(text)).strip()
+    if len(plain) > _LONGEST or not plain or not _NUMBER.fullmatch(plain):
+        return None
+    written = f"{Decimal(plain.replace(',', '')):f}"
+    if "." in written:
+        written = written.rstrip("0").rstrip(".")
+    return "0" if written in ("-0", "") else written

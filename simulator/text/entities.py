@@ -1,0 +1,337 @@
+"""Web and e-mail addresses, telephone numbers, and codes such as order numbers."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from simulator.core.templates import read_toml
+from simulator.text import dates
+from simulator.text import dates as clock
+from simulator.text.entity_meaning import (
+    DAY_OR_DAYS,
+    DAYS,
+    Date,
+    DetailMatch,
+    Kind,
+    Meaning,
+    Measure,
+    Reading,
+    StatedDetails,
+    Token,
+)
+from simulator.text.numerals import KANJI, NUMERAL, digits_of, value_of
+from simulator.text.segments import CJK, Plain
+
+_TOP = (
+    r"(?:jp|com|net|org|info|biz|io|me|tv|app|dev|shop|site|online|cloud|example|test|gov|edu|uk|us|eu|de|fr)"
+)
+# Signs that end an address in running text, be they its last part or a full-width bracket behind it.
+_PATH = r"[a-z0-9\-._~:/?#@$&'*+=%]"
+_LAST = ".:?*'~_-&=#$+@"
+_URL = re.compile(
+    rf"(?:https?|ftp)://{_PATH}++"
+    rf"|(?<![a-z0-9.@_%+/\-])(?:[a-z0-9\-]{{1,63}}+\.){{1,8}}{_TOP}(?![a-z0-9\-]|\.[a-z0-9])(?![a-z0-9._%+\-]{{0,64}}@)(?:[/?#]{_PATH}*+)?",
+    re.IGNORECASE | re.ASCII,
+)
+_EMAIL = re.compile(
+    r"(?<![a-z0-9._%+\-])[a-z0-9._%+\-]{1,64}+@(?:[a-z0-9\-]{1,63}+\.){1,8}[a-z]{2,24}", re.ASCII
+)
+_DASH = r"\-ー"
+_GAP = rf"[ {_DASH}.・]{{0,2}}"
+_PHONE = re.compile(
+    rf"(?<![\d.,])(?<!\d[{_DASH}/])(?:\+\d{{1,3}}{_GAP}(?:\(0\){_GAP})?)?\(?\d{{1,5}}\)?{_GAP}\(?\d{{1,4}}\)?"
+    rf"(?:{_GAP}\d{{2,4}}){{1,2}}(?![\da-z,]|[{_DASH}]\d)"
+)
+_FREEPHONE = re.compile(rf"(?:1{_GAP})?\(?([2-9]\d\d)\)?[ {_DASH}.]{{1,2}}(\d{{3}})[ {_DASH}.](\d{{4}})")
+_SHORT = re.compile(r"(?<![\d.])(?:#\d{4}|1\d\d(?=番(?![号目地]))|(?<=call )1\d\d|(?<=dial )1\d\d)(?![\d,])")
+_CODE = re.compile(
+    rf"(?<![a-z0-9{_DASH}_.,#])[a-z0-9]{{1,40}}+(?:[{_DASH}_][a-z0-9]{{1,40}}+){{0,8}}+(?![a-z0-9]|,\d{{3}})"
+)
+# From as many digits on, a number without unit is a code: an order, a contract, a customer.
+_FEWEST, _LONGEST = 5, 40
+
+
+def urls(text: str) -> Iterator[DetailMatch]:
+    """Web addresses, the same with and without scheme and final slash; capitals count in the path."""
+    for match in _URL.finditer(text):
+        written = re.split(r"(?<=.)(?:https?|ftp)://", match[0], flags=re.IGNORECASE)[0].rstrip(_LAST)
+        host, slash, path = re.sub(r"^\w+://", "", written).partition("/")
+        if "." in host or host.startswith("localhost"):
+            token = Token("url", "https://" + (host.lower() + slash + path).rstrip(_LAST + "/"))
+            yield DetailMatch(match.start(), match.start() + len(written), "url", token)
+
+
+def emails(text: str) -> Iterator[DetailMatch]:
+    """E-mail addresses; capitals do not count."""
+    for match in _EMAIL.finditer(text):
+        yield DetailMatch(*match.span(), "email", Token("email", match[0].strip(".")))
+
+
+def phones(text: str) -> Iterator[DetailMatch]:
+    """Telephone numbers as their national digits: +81-3-1234-5678 is 0312345678; also #9110 and 188番."""
+    for match in _PHONE.finditer(text):
+        if number := _national(match[0]):
+            opens_around = match[0].startswith("(") and ")" not in match[0]
+            yield DetailMatch(match.start() + opens_around, match.end(), "phone", Token("phone", number))
+    for match in _SHORT.finditer(text):
+        if match[0].startswith("#"):
+            yield DetailMatch(*match.span(), "phone", Token("phone", match[0]))
+        else:
+            yield DetailMatch(*match.span(), "phone", Token("phone", f"{match[0]}番"))
+
+
+def codes(text: str) -> Iterator[DetailMatch]:
+    """Order numbers and other codes: at least five digits, with or without letters and hyphens."""
+    for match in _CODE.finditer(text):
+        plain = re.sub(rf"[{_DASH}_]", "", match[0])
+        # Letters at the end are rather a unit that nobody listed.
+        is_code = sum(map(str.isdigit, plain)) >= _FEWEST and plain[-1].isdigit()
+        if not is_code or len(plain) > _LONGEST:
+            continue
+        is_phone = plain.isdigit() and plain[0] == "0" and len(plain) in (10, 11)
+        kind: Kind = "phone" if is_phone else "number"
+        yield DetailMatch(*match.span(), kind, Token(kind, plain))
+
+
+def _national(written: str) -> str:
+    """The digits a caller within the country dials, or '' when this is no telephone number."""
+    digits = re.sub(r"\D", "", written)
+    if written.startswith(("+81", "+44")):
+        digits = "0" + digits[2:].removeprefix("0")
+        return digits if len(digits) in (10, 11) else ""
+    american = _FREEPHONE.fullmatch(written.removeprefix("+"))
+    if american:
+        return "-".join(american.groups())
+    if written.startswith("+"):
+        return "+" + digits if 8 <= len(digits) <= 15 else ""
+    # Digits in groups, so that a long number without any is left to be a code.
+    return digits if digits.startswith("0") and len(digits) in (10, 11) else ""
+
+
+_TABLES = read_toml(Path(__file__).with_name("units.toml"))
+_MONEY: dict[str, list[str]] = _TABLES["money"]
+_CANONICAL: dict[str, str] = {"日": DAY_OR_DAYS} | {
+    spelling: unit for unit, spellings in (_MONEY | _TABLES["units"]).items() for spelling in spellings
+}
+_SIGNS = {"¥": "円", "$": "ドル", "€": "ユーロ", "£": "ポンド"}
+_COUNTED, _ONE_WITH = frozenset(_TABLES["counted"]), frozenset(_TABLES["one_with"])
+
+
+def _spelling(spelling: str) -> str:
+    if spelling[-1].isascii() and spelling[-1].isalnum():
+        return re.escape(spelling) + "(?![a-z0-9])"
+    barred = _TABLES["barred"].get(spelling)
+    return re.escape(spelling) + (f"(?![{barred}])" if barred else "")
+
+
+_SPELLINGS = "|".join(_spelling(s) for s in sorted(_CANONICAL, key=len, reverse=True))
+_NUMBER = re.compile(
+    rf"(?P<sign>(?:(?:us|au|ca|hk)?[¥$€£]|(?<![a-z])(?:jpy|usd|eur|gbp)) ?)?(?P<number>{NUMERAL})"
+    rf"(?:(?<=\d)(?:st|nd|rd|th)(?= ))?(?:(?P<gap> ?|-(?=[a-z]))(?P<unit>{_SPELLINGS}))?"
+)
+_TO = re.compile(r" ?(?:~|〜|-|ー|から|または|\bor\b|\bto\b) ?")
+_STEP = re.compile(
+    r"(?:手順|ステップ|step|no\.?|第|図|表|※|注|問|item|option|section|chapter|page|プラン) ?$"
+)
+_THIRD = r"(?:翌々月|毎月|翌月|当月|同月|前月|今月|来月|先月|各月|月の|月末) ?の? ?"
+_IS_DATE = re.compile(rf"{_THIRD}$")
+_IS_DATE_BY = re.compile(
+    r"\([月火水木金土日]|締|払|引き?落|付[^き]|頃|ごろ|時点|現在|に(?![0-9]|つき)|発売|開催"
+)
+_IS_SPAN = re.compile(r"(?:約|およそ|最短|最長|最大|最低|中|過去|直近|残り|通常|各|延べ|丸) ?$")
+_IS_SPAN_BY = re.compile(
+    r"以内|以上|以下|未満|後|前|目|ほど|程度|くらい|ぐらい|分|経|かか|を要|しか|も(?:かか|あれ)|あたり|当たり|につき|[0-9]|連続|超"
+)
+_PLURAL = re.compile(r" ?(?:以内|ほど|程度|間|前|後|くらい|ぐらい)")
+# What says a number without figures; only looked for in what an answer is held against.
+_IMPLIED = (
+    (
+        re.compile(r"無料|無償|(?<![a-z])free(?![a-z])|no (?:extra )?charge"),
+        tuple(("0", unit) for unit in _MONEY),
+    ),
+    (re.compile(r"半年|half a year"), (("6", "か月"),)),
+    (re.compile(r"半額|half[- ]price"), (("50", "%"),)),
+    (re.compile(r"年中無休|every day of the year"), (("365", DAYS), ("365", DAY_OR_DAYS))),
+)
+
+
+def measures(text: str) -> Iterator[DetailMatch]:
+    """Numbers with a unit, ranges of them as one, and large numbers without a unit."""
+    waiting: re.Match[str] | None = None
+    for match in _NUMBER.finditer(text):
+        found = _measured(text, match)
+        if found and waiting and _TO.fullmatch(text, waiting.end(), match.start()):
+            found = _ranged(waiting, found)
+        elif waiting and (bare := _large(waiting)):
+            yield bare
+        waiting = None
+        if found:
+            yield found
+        elif not match["unit"] and not match["sign"]:
+            waiting = match
+    if waiting and (bare := _large(waiting)):
+        yield bare
+
+
+def bare_numbers(text: str) -> set[str]:
+    """The numbers of three digits and more that stand without unit, as in the cells of a table."""
+    numbers = (m["number"] for m in _NUMBER.finditer(text) if not m["unit"] and not m["sign"])
+    values = (value_of(number) for number in numbers if number[0].isdecimal())
+    return {digits_of(value) for value in values if value is not None and (value >= 100 or value % 1)}
+
+
+def implied(text: str) -> set[tuple[str, str]]:
+    """What words say without a figure: 無料 is 0円, 半額 is 50%."""
+    return {measure for pattern, known in _IMPLIED if pattern.search(text) for measure in known}
+
+
+def _measured(text: str, match: re.Match[str]) -> DetailMatch | None:
+    """The number with its unit or currency; None when it has neither, or is part of a phrase."""
+    unit = _currency(match["sign"].strip()) if match["sign"] else _CANONICAL.get(match["unit"] or "", "")
+    value = value_of(match["number"])
+    if not unit or value is None or _is_phrase(text, match, unit, value):
+        return None
+    if unit == "割":
+        unit, value = "%", value * 10
+    if unit == DAY_OR_DAYS:
+        is_span = _is_span(text, match)
+        if not is_span and (day := _day(text, match, value)):
+            return day
+        unit = DAYS if is_span else DAY_OR_DAYS
+    kind: Kind = "amount" if unit in _MONEY else "number"
+    return DetailMatch(*match.span(), kind, Measure((digits_of(value),), unit))
+
+
+def _currency(sign: str) -> str:
+    """The currency of a sign: $, US$, JPY."""
+    return _SIGNS.get(sign[-1]) or _CANONICAL[sign]
+
+
+def _is_phrase(text: str, match: re.Match[str], unit: str, value: Decimal) -> bool:
+    """A step, a few of something, or a word that only looks like a number: 一人, 十分, one day."""
+    number = match["number"]
+    if (
+        match["gap"] == " "
+        and number.isdecimal()
+        and _STEP.search(text, max(0, match.start() - 10), match.start())
+    ):
+        return True
+    if unit in _COUNTED and (value <= 1 or (unit == "番" and value < 100)):
+        return True
+    if number in {"一", "one"} and unit not in _ONE_WITH:
+        return True
+    if number[0] in KANJI and unit == "分" and not _PLURAL.match(text, match.end()):
+        return True
+    is_few = number[0] in KANJI and value < 10 and unit in _COUNTED - {"回", "泊"}
+    # 5G is a network, not a weight.
+    return (is_few and match["unit"] != "名様") or (unit == "g" and value < 10)
+
+
+def _day(text: str, match: re.Match[str], value: Decimal) -> DetailMatch | None:
+    """The day of a month, where the words around 27日 tell that it is one."""
+    is_date = _IS_DATE.search(text, max(0, match.start() - 8), match.start())
+    if value > 31 or value < 1 or value % 1 or not (is_date or _IS_DATE_BY.match(text, match.end())):
+        return None
+    start = is_date.start() if is_date else match.start()
+    return DetailMatch(start, match.end(), "date", Date((Reading(day=int(value)),)))
+
+
+def _is_span(text: str, match: re.Match[str]) -> bool:
+    """Whether the words around 3日 tell that it is three days."""
+    before = _IS_SPAN.search(text, max(0, match.start() - 4), match.start())
+    return bool(before or _IS_SPAN_BY.match(text, match.end()))
+
+
+def _ranged(first: re.Match[str], last: DetailMatch) -> DetailMatch:
+    value, meaning = value_of(first["number"]), last.meaning
+    if value is None or not isinstance(meaning, Measure):
+        return last
+    if meaning.unit == "%" and first.string[last.end - 1] == "割":
+        value *= 10
+    return DetailMatch(
+        first.start(), last.end, last.kind, Measure((digits_of(value), *meaning.values), meaning.unit)
+    )
+
+
+def _large(match: re.Match[str]) -> DetailMatch | None:
+    """A number with commas between its thousands tells something without a unit, too."""
+    value = value_of(match["number"])
+    if value is None or value < 1000 or "," not in match["number"]:
+        return None
+    return DetailMatch(*match.span(), "number", Measure((digits_of(value),), ""))
+
+
+__all__ = ["Kind", "Specific", "located", "specifics_of"]
+
+
+# A line break within a paragraph: between Japanese characters it stands for nothing, elsewhere for a space.
+_WRAPPED_CJK = re.compile(rf"(?<=[{CJK}])\r?\n(?=[{CJK}])")
+_WRAPPED = re.compile(r"(?<=\S)\r?\n(?=\S)")
+
+
+class Specific(NamedTuple):
+    """One checkable detail: its kind, the words it is told in, and its one canonical spelling."""
+
+    kind: Kind
+    text: str
+    meaning: Meaning
+
+    @property
+    def canonical(self) -> str:
+        """The spelling that all others are compared as; it has itself as canonical spelling."""
+        return self.meaning.canonical
+
+
+@lru_cache(maxsize=256)
+def specifics_of(text: str) -> tuple[Specific, ...]:
+    """The checkable details of a text in their order; small counts, steps and citations are none."""
+    plain = Plain(text)
+    return tuple(
+        Specific(found.kind, plain.written(found.start, found.end), found.meaning) for found in _scan(plain)
+    )
+
+
+def located(specific: Specific, texts: Sequence[str]) -> int | None:
+    """The index of the first text that holds this detail; None when none does."""
+    return next((number for number, text in enumerate(texts) if specific.meaning.is_in(_stated(text))), None)
+
+
+@lru_cache(maxsize=1024)
+def _stated(text: str) -> StatedDetails:
+    """What a text says line by line, and what it says where its lines are only wrapped."""
+    stated = StatedDetails()
+    for version in dict.fromkeys((text, _WRAPPED.sub(" ", _WRAPPED_CJK.sub("", text)))):
+        plain = Plain(version)
+        for found in _scan(plain):
+            found.meaning.add_to(stated)
+        stated.bare |= bare_numbers(plain.lower)
+        stated.measures |= implied(plain.lower)
+    return stated
+
+
+def _scan(plain: Plain) -> list[DetailMatch]:
+    """Kind by kind, from the most to the least distinct; what one kind has taken the next does not see."""
+    every = list(_taken(plain, urls(plain.text)))
+    for finder in (
+        emails,
+        phones,
+        dates.dates,
+        clock.times,
+        measures,
+        codes,
+    ):
+        every += _taken(plain, finder(plain.lower))
+    return sorted(every, key=lambda found: found.start)
+
+
+def _taken(plain: Plain, found: Iterable[DetailMatch]) -> list[DetailMatch]:
+    """These details without overlaps, masked in the text."""
+    kept: list[DetailMatch] = []
+    for one in sorted(found, key=lambda each: (each.start, -each.end)):
+        if not kept or one.start >= kept[-1].end:
+            kept.append(one)
+    plain.take([(one.start, one.end) for one in kept])
+    return kept

@@ -1,0 +1,313 @@
+"""Precision, recall and their mean: what the measures that count common tokens have in common."""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from simulator.text.meteor import STAGES, PairingStage, by_synonyms, meteor_score, variant, wordnet
+from simulator.text.normalise import DEFAULT, PLAIN, plain_form
+from simulator.text.normalise import tokenizer as tokenizer_called
+from simulator.text.segments import CJK
+
+
+class Overlap(NamedTuple):
+    """What of the answer is right, what of the reference is there, and both in one number; all 0..1."""
+
+    precision: float
+    recall: float
+    f: float
+    matched: int = 0
+
+
+NOTHING = Overlap(0.0, 0.0, 0.0)
+
+
+def f_measure(precision: float, recall: float, beta: float = 1.0) -> float:
+    """(1 + b²)PR / (b²P + R), 0..1: recall counts b times as much as precision (van Rijsbergen, 1979)."""
+    weighed = beta**2 * precision + recall
+    return (1 + beta**2) * precision * recall / weighed if weighed else 0.0
+
+
+def overlap(matched: int, answer: int, reference: int, beta: float = 1.0) -> Overlap:
+    """The overlap of `matched` tokens with so many in the answer and so many in the reference."""
+    if not matched:
+        return NOTHING
+    # From the counts, so that 6 of 8 are 0.75 and no rounding leads over 1.
+    f = min(1.0, (1 + beta**2) * matched / (beta**2 * reference + answer))
+    return Overlap(matched / answer, matched / reference, f, matched)
+
+
+def ngram_overlap(answer: Sequence[str], reference: Sequence[str], n: int = 1) -> Overlap:
+    """Common n-grams, each counted as often as both have it: ROUGE-N of Lin (2004); 0 without any.
+
+    With n = 1 this is the token F1 of SQuAD (Rajpurkar et al., 2016).
+    """
+    ours, theirs = Counter(_ngrams(answer, n)), Counter(_ngrams(reference, n))
+    return overlap((ours & theirs).total(), ours.total(), theirs.total())
+
+
+def _ngrams(tokens: Sequence[str], n: int) -> Iterable[Hashable]:
+    return tokens if n == 1 else zip(*(tokens[start:] for start in range(n)), strict=False)
+
+
+_MARKS = frozenset("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
+
+
+def char_ngram_overlap(
+    answer: str, reference: str, *, char_order: int = 6, word_order: int = 0, beta: float = 2.0
+) -> Overlap:
+    """chrF, 0..1: mean precision and recall of character 1..6-grams, recall weighing `beta` times as much.
+
+    White space is left out; upper and lower case differ. Orders that one of the texts is too short for
+    are left out. A `word_order` of 2 gives chrF++. A hundredth of what sacrebleu shows.
+    """
+    precisions, recalls, matched = [], [], 0
+    ours, theirs = (_chrf_ngrams(text, char_order, word_order) for text in (answer, reference))
+    for mine, right in zip(ours, theirs, strict=True):
+        if mine and right:
+            common = _common(mine, right)
+            precisions.append(common / mine.total())
+            recalls.append(common / right.total())
+            matched += common
+    if not matched:
+        return NOTHING
+    precision, recall = sum(precisions) / len(precisions), sum(recalls) / len(recalls)
+    return Overlap(precision, recall, f_measure(precision, recall, beta), matched)
+
+
+def _common(mine: Counter[str], right: Counter[str]) -> int:
+    """How many both have: each once, and those that come again as often as in both."""
+    again = (min(count, right[each]) - 1 for each, count in mine.items() if count > 1 and each in right)
+    return len(mine.keys() & right.keys()) + sum(again)
+
+
+@lru_cache(maxsize=64)
+def _chrf_ngrams(text: str, char_order: int, word_order: int) -> tuple[Counter[str], ...]:
+    """The n-grams of each order; a reference is met again with each answer, so they are kept a while."""
+    characters, words = "".join(text.split()), list(_words(text)) if word_order else []
+    return (
+        *(
+            Counter(characters[at : at + n] for at in range(len(characters) - n + 1))
+            for n in _upto(char_order)
+        ),
+        *(
+            Counter(" ".join(words[at : at + n]) for at in range(len(words) - n + 1))
+            for n in _upto(word_order)
+        ),
+    )
+
+
+def _upto(order: int) -> range:
+    return range(1, order + 1)
+
+
+def _words(text: str) -> Iterator[str]:
+    """The words, with one punctuation mark of theirs cut off: the last, or else the first."""
+    for word in text.split():
+        if len(word) > 1 and word[-1] in _MARKS:
+            yield from (word[:-1], word[-1])
+        elif len(word) > 1 and word[0] in _MARKS:
+            yield from (word[0], word[1:])
+        else:
+            yield word
+
+
+Tokens = Sequence[str]
+
+
+def lcs_length(one: Tokens, other: Tokens) -> int:
+    """How many tokens stand in both texts in the same order.
+
+    Bit-parallel (Crochemore et al., 2001; Hyyrö, 2004): a column of the usual table is one integer, in
+    which a 0 bit stands for a step upwards.
+    """
+    places: dict[str, int] = {}
+    for position, token in enumerate(one):
+        places[token] = places.get(token, 0) | 1 << position
+    column = full = (1 << len(one)) - 1
+    for token in other:
+        if token in places:
+            matching = column & places[token]
+            column = (column + matching | column - matching) & full
+    return len(one) - column.bit_count()
+
+
+def lcs_overlap(answer: Tokens, reference: Tokens, beta: float = 1.0) -> Overlap:
+    """ROUGE-L, 0..1: P = LCS / answer, R = LCS / reference, F = (1 + b²)PR / (b²P + R).
+
+    With b = 1 the values of ROUGE-1.5.5 and the rouge_score package; COCO's captions use b = 1.2.
+    """
+    return overlap(lcs_length(answer, reference), len(answer), len(reference), beta)
+
+
+def lcs_sum_overlap(answer: Sequence[Tokens], reference: Sequence[Tokens]) -> Overlap:
+    """ROUGE-Lsum, 0..1: for each sentence of the reference the union of its LCS with each of the answer's.
+
+    No token counts more often than both texts have it, as in ROUGE-1.5.5.
+    """
+    ours, theirs = (Counter(token for each in text for token in each) for text in (answer, reference))
+    found: Counter[str] = Counter()
+    for sentence in reference:
+        union = {place for each in answer for place in _lcs_places(sentence, each)}
+        found.update(sentence[place] for place in union)
+    return overlap((found & ours & theirs).total(), ours.total(), theirs.total())
+
+
+def _lcs_places(one: Tokens, other: Tokens) -> list[int]:
+    """Where in `one` a longest common subsequence stands: of several the one that ROUGE-1.5.5 takes."""
+    table = [[0] * (len(other) + 1)]
+    for token in one:
+        row = [0]
+        for column, match in enumerate(other):
+            row.append(table[-1][column] + 1 if token == match else max(table[-1][column + 1], row[-1]))
+        table.append(row)
+    places, above, left = [], len(one), len(other)
+    while above and left:
+        if one[above - 1] == other[left - 1]:
+            above, left = above - 1, left - 1
+            places.append(above)
+        elif table[above][left - 1] > table[above - 1][left]:
+            left -= 1
+        else:
+            above -= 1
+    return places
+
+
+# A match would begin or end within a word or a number: 10 is not in 100, nor 5 in 1.5.
+_WITHIN = rf"[^\W_{CJK}]"
+
+
+class MetricValue(NamedTuple):
+    """A value, the reference (0-based) that gave it, what it is made of, and how it was computed."""
+
+    value: float
+    nearest: int
+    parts: Overlap
+    variant: str
+    tokenizer: str
+    answer: int = 0
+    reference: int = 0
+    chunks: int = 0
+    penalty: float = 0.0
+
+
+def exact_match(answer: str, references: Sequence[str]) -> MetricValue:
+    """1 when the answer is a reference but for width, case, idle space and surrounding punctuation; or 0."""
+    given = plain_form(answer)
+    return _found([given == _plain(reference) for reference in references])
+
+
+def contains(answer: str, references: Sequence[str]) -> MetricValue:
+    """1 when a reference stands in the answer, at the bounds of words and numbers; or 0.
+
+    Compared as in `exact_match`. Kana and kanji have no word bounds, so 京都 stands in 東京都. An empty
+    reference stands nowhere.
+    """
+    given = plain_form(answer)
+    return _found([_stands(_plain(reference), given) for reference in references])
+
+
+def token_f1(answer: str, references: Sequence[str], tokenizer: str = DEFAULT) -> MetricValue:
+    """F1 of the tokens that answer and reference share, in any order (SQuAD; Rajpurkar et al., 2016).
+
+    Two texts without any token are equal (1), as in SQuAD. Articles count, but for the tokenizer squad.
+    """
+
+    def compare(ours: Sequence[str], theirs: Sequence[str]) -> Overlap:
+        return ngram_overlap(ours, theirs) if ours or theirs else Overlap(1.0, 1.0, 1.0)
+
+    return _nearest(answer, references, tokenizer, compare, "f1")
+
+
+def rouge_l(
+    answer: str, references: Sequence[str], tokenizer: str = DEFAULT, *, beta: float = 1.0
+) -> MetricValue:
+    """F of the longest common subsequence (Lin, 2004); 0 for a text without any token."""
+
+    def compare(ours: Sequence[str], theirs: Sequence[str]) -> Overlap:
+        return lcs_overlap(ours, theirs, beta)
+
+    return _nearest(
+        answer, references, tokenizer, compare, "rouge-l" if beta == 1 else f"rouge-l beta {beta:g}"
+    )
+
+
+def meteor(
+    answer: str,
+    references: Sequence[str],
+    tokenizer: str = DEFAULT,
+    stages: Sequence[PairingStage] | None = None,
+) -> MetricValue:
+    """METEOR (Lavie and Agarwal, 2007): by exact words, stems and, where WordNet is installed, synonyms.
+
+    Its variant says which, as in exact+stem. Identical texts of n tokens have 1 - 0.5 / n³, not 1.
+    """
+    stages = _stages() if stages is None else stages
+    used = tokenizer_called(tokenizer)
+    ours, theirs = used.cut(answer), [used.cut(reference) for reference in references]
+    scores = [meteor_score(ours, each, stages) for each in theirs]
+    at = max(range(len(scores)), key=lambda place: scores[place].value)
+    best = scores[at]
+    parts = Overlap(best.precision, best.recall, best.mean, best.matched)
+    counts = len(ours), len(theirs[at]), best.chunks, best.penalty
+    return MetricValue(best.value, at, parts, variant(stages), used.name, *counts)
+
+
+def chrf(answer: str, references: Sequence[str], *, word_order: int = 0) -> MetricValue:
+    """chrF2 of the texts after NFKC (Popović, 2015); a hundredth of sacrebleu's. Case counts."""
+    ours = unicodedata.normalize("NFKC", answer)
+    found = [
+        char_ngram_overlap(ours, unicodedata.normalize("NFKC", reference), word_order=word_order)
+        for reference in references
+    ]
+    at = max(range(len(found)), key=lambda place: found[place].f)
+    return MetricValue(found[at].f, at, found[at], "chrF2" + "+" * word_order, "characters-1")
+
+
+def _found(matches: Sequence[bool]) -> MetricValue:
+    hit = any(matches)
+    parts = Overlap(1.0, 1.0, 1.0, 1) if hit else NOTHING
+    return MetricValue(parts.f, matches.index(True) if hit else 0, parts, PLAIN, "none")
+
+
+def _nearest(
+    answer: str,
+    references: Sequence[str],
+    tokenizer: str,
+    compare: Callable[[Sequence[str], Sequence[str]], Overlap],
+    name: str,
+) -> MetricValue:
+    """The overlap with the reference that gives the best F; the first of equals."""
+    used = tokenizer_called(tokenizer)
+    ours, theirs = used.cut(answer), [used.cut(reference) for reference in references]
+    found = [compare(ours, each) for each in theirs]
+    at = max(range(len(found)), key=lambda place: found[place].f)
+    return MetricValue(found[at].f, at, found[at], name, used.name, len(ours), len(theirs[at]))
+
+
+@lru_cache(maxsize=1024)
+def _plain(reference: str) -> str:
+    return plain_form(reference)
+
+
+def _stands(wanted: str, given: str) -> bool:
+    return bool(wanted) and wanted in given and _bounded(wanted).search(given) is not None
+
+
+@lru_cache(maxsize=1024)
+def _bounded(wanted: str) -> re.Pattern[str]:
+    """Finds the text where neither end of it cuts a word or a number in two."""
+    before = rf"(?<!{_WITHIN})" if re.match(_WITHIN, wanted[0]) else ""
+    after = rf"(?!{_WITHIN})" if re.match(_WITHIN, wanted[-1]) else ""
+    before += r"(?<!\d\.)" if wanted[0].isdigit() else ""
+    after += r"(?!\.\d)" if wanted[-1].isdigit() else ""
+    return re.compile(before + re.escape(wanted) + after)
+
+
+@lru_cache(maxsize=1)
+def _stages() -> tuple[PairingStage, ...]:
+    source = wordnet()
+    return (*STAGES, by_synonyms(*source)) if source else STAGES
