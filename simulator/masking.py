@@ -25,9 +25,8 @@ from simulator.core.types import (
     Utterance,
 )
 from simulator.overview import once
-from simulator.redaction.patterns import kinds_of_masks, masks
-from simulator.redaction.redactor import Redactor
-from simulator.redaction.structured import KEPT, redacted_case, redacted_value
+from simulator.privacy.patterns import kinds_of_masks, masks
+from simulator.privacy.redactor import KEPT, Redactor, redacted_case, redacted_value
 
 
 def redactor_of(settings: Settings) -> Redactor | None:

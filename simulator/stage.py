@@ -28,8 +28,8 @@ from simulator.llm import Model
 from simulator.masking import MaskedRag, MaskedUser, masked_talks, redactor_of
 from simulator.models import Models
 from simulator.opening import OpeningPrompts, VoicedOpening
+from simulator.privacy.redactor import Redactor
 from simulator.prompting.applied import applied
-from simulator.redaction.redactor import Redactor
 from simulator.rubrics import Rubric
 from simulator.scripts import MixedUser, lines_of_file, replayed, said_in_run, script_of, unused
 from simulator.spending import Ledger

@@ -11,7 +11,7 @@ from simulator.commands.app import main
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings, load
 from simulator.core.types import Results
-from simulator.redaction.redactor import Redactor
+from simulator.privacy.redactor import Redactor
 from simulator.store import find_run, read_run
 from tests.servers.openai import OpenAIServer, play, serve
 

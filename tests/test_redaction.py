@@ -7,8 +7,7 @@ from pydantic import JsonValue
 
 from simulator.core.errors import InputError
 from simulator.core.types import Answer, Case, Facts, Message, Passage, Turn
-from simulator.redaction.redactor import Redactor
-from simulator.redaction.structured import redacted_case, redacted_json, redacted_value
+from simulator.privacy.redactor import Redactor, redacted_case, redacted_json, redacted_value
 from tests.properties import examples
 
 PIECES = (

@@ -27,8 +27,8 @@ from pathlib import Path
 import pytest
 
 from simulator.core.types import Language
-from simulator.redaction.patterns import patterns, signs
-from simulator.redaction.redactor import Redactor
+from simulator.privacy.patterns import patterns, signs
+from simulator.privacy.redactor import Redactor
 
 DATA = Path(__file__).with_name("data")
 ROUNDS = tuple(f"round{number}" for number in range(1, 10))

@@ -18,7 +18,7 @@ from simulator.counting import feelings
 from simulator.counting.disturbances import disturbances
 from simulator.customers.lines import lines_of
 from simulator.guard import Guard
-from simulator.redaction.redactor import Redactor
+from simulator.privacy.redactor import Redactor
 from simulator.text import acts as dialogue_acts
 from simulator.text.acts import claims, is_handover, is_refusal
 from simulator.text.choices import stated

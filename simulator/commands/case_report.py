@@ -12,7 +12,7 @@ from simulator.core.types import Case, Language
 from simulator.making import files, proposing
 from simulator.making.kinds import KINDS, WHYS, WORDINGS, Made, Rejected
 from simulator.making.logs import FROM_LOGS
-from simulator.redaction.patterns import mask
+from simulator.privacy.patterns import mask
 
 if TYPE_CHECKING:
     from simulator.making.making import Making

@@ -19,8 +19,7 @@ from simulator.making.asking import Prompts
 from simulator.making.forms import Distilled, Speaker, Speakers
 from simulator.making.kinds import MADE, Made
 from simulator.making.writing import each_of
-from simulator.redaction.redactor import Redactor
-from simulator.redaction.structured import redacted_case
+from simulator.privacy.redactor import Redactor, redacted_case
 from simulator.sizes import tokens
 from simulator.text.acts import parts
 

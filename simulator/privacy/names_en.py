@@ -3,8 +3,7 @@
 import re
 from unicodedata import combining, normalize
 
-from simulator.redaction.checks import Span, value
-from simulator.redaction.lists import any_of, in_latin, is_rare, latin_key, listed, words
+from simulator.privacy.lists import Span, any_of, in_latin, is_rare, latin_key, listed, value, words
 
 
 def english_name(match: re.Match[str]) -> Span | None:

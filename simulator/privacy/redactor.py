@@ -1,0 +1,260 @@
+"""Texts without the personal data in them; every other character stays as it is."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeVar
+
+from pydantic import BaseModel, JsonValue
+
+from simulator.core.errors import InputError
+from simulator.core.types import Case, Language
+from simulator.privacy.lists import Span, words
+from simulator.privacy.patterns import mask, masks, patterns, signs
+from simulator.text.typography import straight
+
+# So that a text made of names is still read in linear time.
+_MOST = 20
+_KANJI, _KANA = "一-鿿々", "ァ-ヺーｦ-ﾟ"
+# 山口さん、山口県: the place is not the person. 佐々木様, 佐々木宛, 佐々木家 are.
+_ENDS = rf"(?![A-Za-z{_KANA}]|(?![様宛家殿氏君方])[{_KANJI}])"
+
+
+def told_again(text: str, names: Sequence[str]) -> Iterator[Span]:
+    """Where the text has these names, or a part of one that stands apart by a space, as whole words."""
+    parts = sorted({part for name in names for part in _parts(name)}, key=lambda part: (-len(part), part))
+    if parts:
+        either = "|".join(map(_bounded, parts[:_MOST]))
+        pattern = re.compile(f"(?:{either}){_ENDS}")
+        yield from (match.span() for match in pattern.finditer(text))
+
+
+def _bounded(part: str) -> str:
+    """Two kanji may be part of a longer word; 佐々木 is not."""
+    is_long = len(part) > 2 and re.fullmatch(f"[{_KANJI}]+", part)
+    return re.escape(part) if is_long else rf"(?<![A-Za-z{_KANJI}{_KANA}]){re.escape(part)}"
+
+
+def _parts(name: str) -> Iterator[str]:
+    for part in {name, *re.split("[ ・]", name)}:
+        is_name = _latin_name(part) if part.isascii() else _japanese_name(part)
+        if is_name:
+            yield part
+
+
+def _latin_name(part: str) -> bool:
+    is_word = part.lower() in words("no_english") or part in words("doubtful_given")
+    return len(part) > 2 and not part.islower() and not is_word
+
+
+def _japanese_name(part: str) -> bool:
+    return len(part) > 1 + bool(re.match("[ぁ-ん]", part)) and part not in words("doubtful")
+
+
+# Plain signs for full-width ones, and a hyphen for a half-width ー, each in its old place.
+_PLAIN = str.maketrans(
+    {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {ord("ｰ"): "-", 0x3000: " ", 0xA0: " "}
+)
+# What is masked already is one sign that no pattern has, repeated: places stay the same.
+_TAKEN = "\ue000"
+
+
+class RedactedText(NamedTuple):
+    """A text with masks in place of personal data, and how many of each kind were masked."""
+
+    text: str
+    counts: dict[str, int]
+
+
+class _Span(NamedTuple):
+    """A span to be masked; of overlapping ones the lowest `rank` names the mask."""
+
+    start: int
+    end: int
+    rank: int
+    kind: str
+
+
+# So many texts are remembered.
+_LATEST = 256
+
+
+class Redactor:
+    """Masks personal data; of further regular expressions, `patterns`, the first group or all is masked.
+
+    What stands in `public` as well (a desk's own contacts) is not masked, unless a team's pattern says so.
+    """
+
+    def __init__(self, patterns: Sequence[str] = (), public: Sequence[str] = ()) -> None:
+        """A broken pattern is an `InputError`."""
+        self._own = tuple(map(_compiled, patterns))
+        self._public = frozenset(_public(public))
+        self._latest: dict[tuple[str, Language], RedactedText] = {}
+
+    def redact(self, text: str, language: Language) -> RedactedText:
+        """The text with its personal data as masks of the language; of a masked text, the same."""
+        if (known := self._latest.get((text, language))) is not None:
+            return known  # an answer is often its reference, word for word
+        if len(self._latest) >= _LATEST:
+            self._latest.clear()
+        found = self._latest[text, language] = self._redacted(text, language)
+        return found
+
+    def _redacted(self, text: str, language: Language) -> RedactedText:
+        counts: Counter[str] = Counter()
+        # A mask can lay bare what was part of something longer: until nothing more is found.
+        while found := _joined(self._found(text)):
+            counts.update(one.kind for one in found)
+            text = _masked(text, found, language)
+        return RedactedText(text, dict(counts))
+
+    def _found(self, text: str) -> Iterator[_Span]:
+        original = masks().sub(lambda known: _TAKEN * len(known[0]), text)
+        for own in self._own:
+            for match in own.finditer(original):
+                start, end = match.span(1 if own.groups else 0)
+                if start < end and _TAKEN not in original[start:end]:
+                    yield _Span(start, end, 0, "custom")
+        plain = straight(original).translate(_PLAIN)
+        known = [one for one in self._known(plain) if not self._is_public(plain[one.start : one.end])]
+        yield from known
+        names = [plain[one.start : one.end] for one in known if one.kind == "name"]
+        for start, end in told_again(plain, names):
+            if not self._is_public(plain[start:end]):
+                yield _Span(start, end, len(patterns()) + 1, "name")
+
+    def _known(self, plain: str) -> Iterator[_Span]:
+        present = signs(plain)
+        for rank, pattern in enumerate(patterns(), start=1):
+            for match in pattern.regex.finditer(plain) if pattern.needs <= present else ():
+                span = pattern.check(match)
+                if span and (span := _bare(plain, span)):
+                    yield _Span(*span, rank, pattern.kind)
+
+    def _is_public(self, told: str) -> bool:
+        return bool(self._public) and _essence(told) in self._public
+
+
+def _public(texts: Sequence[str]) -> Iterator[str]:
+    """All that a redactor would mask in what is public."""
+    for text in texts:
+        plain = straight(text).translate(_PLAIN)
+        for pattern in patterns():
+            for match in pattern.regex.finditer(plain):
+                if span := pattern.check(match):
+                    yield _essence(plain[slice(*span)])
+
+
+def _essence(told: str) -> str:
+    """A number without the signs between its digits; other texts without spaces and capitals."""
+    digits = re.sub(r"\D", "", told)
+    is_number = len(digits) >= 3 and not re.search(r"[^\W\d_]", told)
+    return digits if is_number else "".join(told.casefold().split())
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        msg = f"{pattern}: no regular expression ({error}). Mend the pattern of what is to be masked."
+        raise InputError(msg) from None
+
+
+def _bare(text: str, span: Span) -> Span | None:
+    """The span without spaces at its ends and, where it reaches a mask, only up to that."""
+    start, end = span
+    if (taken := text.find(_TAKEN, start, end)) >= 0:
+        end = taken
+    while start < end and text[start].isspace():
+        start += 1
+    while start < end and text[end - 1].isspace():
+        end -= 1
+    return (start, end) if start < end else None
+
+
+def _joined(found: Iterator[_Span]) -> list[_Span]:
+    """In order and without overlaps: what overlaps is masked as one."""
+    kept: list[_Span] = []
+    for one in sorted(found):
+        if kept and one.start < kept[-1].end:
+            last = kept[-1]
+            first = min(last, one, key=lambda each: each.rank)
+            kept[-1] = first._replace(start=last.start, end=max(last.end, one.end))
+        else:
+            kept.append(one)
+    return kept
+
+
+def _masked(text: str, found: Sequence[_Span], language: Language) -> str:
+    pieces, reached = [], 0
+    for one in found:
+        pieces += [text[reached : one.start], mask(one.kind, language)]
+        reached = one.end
+    return "".join((*pieces, text[reached:]))
+
+
+V = TypeVar("V", bound=BaseModel)
+
+# What things are known by, and words of the program: no texts.
+KEPT = frozenset(
+    (
+        "id", "case", "conversation", "session", "persona", "role", "language", "tags", "kind", "judge",
+        "handover", "next", "ended", "model", "source", "label", "broken_rules", "rubric", "state",
+        "severity", "link",
+    )
+)  # fmt: skip
+
+# What our own words call their texts says nothing about these; any other key may: {"会員番号": 12345678}.
+_SAYS_NOTHING = frozenset(
+    (
+        "question", "references", "history", "content", "goal", "facts", "knows", "unknown", "choices",
+        "answer", "contexts", "script", "recorded", "text", "user", "clean", "reason", "closing", "message",
+    )
+)  # fmt: skip
+
+
+def redacted_json(
+    value: JsonValue, redactor: Redactor, language: Language, *, kept: frozenset[str] = frozenset()
+) -> tuple[JsonValue, dict[str, int]]:
+    """JSON with masks in its texts. A key tells what its value is: {"会員番号": 12345678}; keys stay."""
+    counts: Counter[str] = Counter()
+
+    def walk(part: JsonValue, key: str) -> JsonValue:
+        if isinstance(part, Mapping):
+            return {name: item if name in kept else walk(item, name) for name, item in part.items()}
+        if isinstance(part, list):
+            return [walk(item, key) for item in part]
+        if isinstance(part, str) or (isinstance(part, int) and not isinstance(part, bool)):
+            return _structured_masked(part, key, redactor, language, counts)
+        return part
+
+    return walk(value, ""), dict(counts)
+
+
+def redacted_value(value: V, redactor: Redactor, language: Language) -> tuple[V, dict[str, int]]:
+    """A case, message, answer, turn or conversation with masks in its texts; ids and words of ours stay."""
+    kept = KEPT | ({"passages"} if isinstance(value, Case) else set())
+    masked, counts = redacted_json(value.model_dump(mode="json"), redactor, language, kept=frozenset(kept))
+    return type(value).model_validate(masked), counts
+
+
+def redacted_case(case: Case, redactor: Redactor | None = None) -> tuple[Case, dict[str, int]]:
+    """A case with masks in question, history, references, facts and recorded answers, in its own language."""
+    return redacted_value(case, redactor or Redactor(), case.language)
+
+
+def _structured_masked(
+    part: str | int, key: str, redactor: Redactor, language: Language, counts: Counter[str]
+) -> JsonValue:
+    text = str(part)
+    done = redactor.redact(text, language)
+    label = f"{key.replace('_', ' ')}: "
+    if done.text == text and key and key not in _SAYS_NOTHING:
+        labelled = redactor.redact(label + text, language)
+        if labelled.text.startswith(label):
+            done = labelled._replace(text=labelled.text.removeprefix(label))
+    counts.update(done.counts)
+    return done.text if done.counts else part
+
+
+__all__ = ["RedactedText", "Redactor", "redacted_case", "redacted_json", "redacted_value"]
