@@ -20,8 +20,8 @@ from simulator.blame.cause import Blame, Cause, Found
 from simulator.core.settings import Settings
 from simulator.core.shelves import DEMO
 from simulator.core.types import Conversation, Ended, GradingContext, RedRules, Results, Run, Score
+from simulator.data.knowledge import read_knowledge
 from simulator.judging import Panel
-from simulator.knowledge import read_knowledge
 from simulator.spending import Ledger
 from simulator.stage import Stage
 

@@ -19,7 +19,7 @@ from simulator.core import shelves
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import Answer, Case, GradingContext, Message, Passage, Turn
-from simulator.files.rows import read_rows
+from simulator.data.tables import read_rows
 from simulator.limits import GRADING
 from simulator.models import Models
 from simulator.pairwise.figures import Apart, Compared, compared

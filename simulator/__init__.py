@@ -36,8 +36,8 @@ if TYPE_CHECKING:
         Usage,
         traits_of,
     )
+    from simulator.data.knowledge import read_knowledge
     from simulator.exchange import client_words, http_client
-    from simulator.knowledge import read_knowledge
     from simulator.patience import Notices
     from simulator.rates import wait_asked_for
     from simulator.text import choices as multiple_choice
@@ -85,7 +85,7 @@ _HOME = {
     "on_a_thread": "core.concurrency",
     "passages_of": "core.answers",
     "returned": "core.answers",
-    "read_knowledge": "knowledge",
+    "read_knowledge": "data.knowledge",
     "straight": "text.typography",
     "straight_pattern": "text.typography",
     "specifics_of": "text.entities",

@@ -13,7 +13,7 @@ from simulator.core.roles import LEXICAL, Endpoint, panelists
 from simulator.core.settings import Settings
 from simulator.core.templates import fingerprint
 from simulator.core.types import PASSED, Embed, GradingContext
-from simulator.files.text import read_text
+from simulator.data.files import read_text
 from simulator.judging import Filling, FunctionJudging, Judging, ModelJudging, Panel, StandInJudging, counting
 from simulator.limits import GRADING
 from simulator.llm import Model

@@ -15,7 +15,7 @@ from simulator.core.errors import AccessDenied, InputError, MalformedReply, Mode
 from simulator.core.replies import FIFTHS, SHARE, checked, encodable, score_of
 from simulator.core.templates import stable_int
 from simulator.core.types import GradingContext, Score, State
-from simulator.datasets.labels import labels_of
+from simulator.data.datasets import labels_of
 from simulator.llm import Messages, Model
 from simulator.repairs import Parts, ask_parts
 from simulator.rubrics import LONGEST_MATERIAL, Form, Frame, Rubric, within

@@ -4,11 +4,11 @@ import random
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from simulator.cases import read_cases, select
 from simulator.core import shelves
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings
 from simulator.core.types import Case, Conversation, Language, Persona, compact
+from simulator.data.cases import read_cases, select
 from simulator.masking import masked_cases, masked_talks, redactor_of
 from simulator.store import find_run, read_run
 

@@ -11,12 +11,20 @@ from simulator.core.errors import InputError
 from simulator.core.roles import endpoints
 from simulator.core.settings import Sample, Settings, read_sample
 from simulator.core.types import Case, Persona
-from simulator.datasets.checks import Need
-from simulator.datasets.labels import Labels, in_order, label_forms, label_set_problem
-from simulator.datasets.reading import DataSet, Wish, dataset_of, read_dataset
-from simulator.datasets.skipped import Skipped
-from simulator.datasets.spool import RowPlan
-from simulator.files.columns import field_of, is_extra
+from simulator.data.datasets import (
+    DataSet,
+    DatasetRequest,
+    Labels,
+    Need,
+    RowPlan,
+    SkippedRows,
+    dataset_of,
+    in_order,
+    label_forms,
+    label_set_problem,
+    read_dataset,
+)
+from simulator.data.values import field_of, is_extra
 from simulator.masking import masked_case, redactor_of
 from simulator.outputs.checking import ReferenceCheck
 from simulator.outputs.metric_file import read_outputs
@@ -36,7 +44,7 @@ class PlannedRows(NamedTuple):
     plan: RowPlan
     personas: tuple[Persona, ...]
     settings: Settings
-    skipped: Skipped
+    skipped: SkippedRows
     chosen: str
     unused: tuple[str, ...]
     drawn: str = ""
@@ -109,7 +117,7 @@ def _read(name: str, settings: Settings, labels: Labels, prompted: Applied | Non
     mask: Callable[[Case, int], Case] = (
         partial(masked_case, redactor=redactor) if redactor else lambda case, _: case
     )
-    wish = Wish(fixed, settings.strict, prompted is None, tuple(labels), mask, settings.columns)
+    wish = DatasetRequest(fixed, settings.strict, prompted is None, tuple(labels), mask, settings.columns)
     if prompted is not None:
         wish = wish._replace(lacks=prompted.lacks)
     cases = already_read(name, fixed, settings)

@@ -13,7 +13,7 @@ from simulator.core.errors import CaseFileError
 from simulator.core.replies import encodable
 from simulator.core.templates import read_toml
 from simulator.core.types import Case, Conversation, Turn, User, Utterance
-from simulator.files.text import plain_suffix, read_text
+from simulator.data.files import plain_suffix, read_text
 from simulator.store import read_run
 
 Scripts = Mapping[str, tuple[str, ...]]

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from simulator.cases import columns_of
 from simulator.core import shelves
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings
 from simulator.core.types import Case
-from simulator.datasets.reading import Wish, good_cases
+from simulator.data.cases import columns_of
+from simulator.data.datasets import DatasetRequest, good_cases
 from simulator.plan import already_read
 from simulator.prompting.chain_file import is_chain, read_chain
 from simulator.store import find_run, read_run
@@ -76,7 +76,7 @@ def _cases(name: str, settings: Settings) -> Iterator[Case]:
     if found is not None:
         yield from found
     else:
-        wish = Wish(fixed, asks=settings.prompt is None, columns=settings.columns)
+        wish = DatasetRequest(fixed, asks=settings.prompt is None, columns=settings.columns)
         yield from good_cases(Path(name), wish)
 
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from simulator.cases import read_cases
 from simulator.core.errors import CaseFileError
 from simulator.core.types import Answer, Facts, Failure, Message, Passage
-from simulator.files.columns import COLUMNS
+from simulator.data.cases import read_cases
+from simulator.data.values import COLUMNS
 from tests.case_files import as_csv, from_cell, one, refusal, saved
 from tests.properties import examples
 

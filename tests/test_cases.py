@@ -11,10 +11,10 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from simulator.cases import columns_of, read_cases, select
 from simulator.core.errors import CaseFileError
 from simulator.core.types import Answer, Case, Facts, Message, Passage
-from simulator.files.columns import COLUMNS, field_of, normalised
+from simulator.data.cases import columns_of, read_cases, select
+from simulator.data.values import COLUMNS, field_of, normalised
 from tests.case_files import as_csv, as_workbook, one, refusal, saved
 from tests.properties import examples
 

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from simulator.cases import read_cases
 from simulator.commands.app import main
 from simulator.core import shelves
 from simulator.core.settings import Settings
 from simulator.core.types import Case
+from simulator.data.cases import read_cases
 from simulator.making.kinds import KINDS, OUT_OF_SCOPE
 from simulator.plan import read_plan
 from tests.making import Author

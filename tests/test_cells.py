@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.files.cells import shown_text
+from simulator.data.tables import shown_text
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from simulator.cases import read_cases
 from simulator.commands.app import main
 from simulator.commands.chain_run import matrix_of
 from simulator.core import shelves
@@ -15,6 +14,7 @@ from simulator.core.errors import InputError, RagFailure
 from simulator.core.settings import Settings
 from simulator.core.templates import read_toml
 from simulator.core.types import Answer, Case, Conversation, Passage, Query, Rag, Usage
+from simulator.data.cases import read_cases
 from simulator.prompting.applied import Applied
 from simulator.prompting.chain_file import is_chain, read_chain
 from simulator.prompting.chained import outcome

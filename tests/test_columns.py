@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from simulator.cases import read_cases
 from simulator.commands.app import main
 from simulator.core.errors import UnknownName
 from simulator.core.settings import load
+from simulator.data.cases import read_cases
 
 PLAIN = "question,answer\n送料はいくらですか,送料は900円です。\n"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from simulator.files.beside import beside
+from simulator.data.files import beside
 from tests.crash.endpoint import Call, Watching
 from tests.crash.processes import Cold, Warm
 from tests.crash.repeats import Sitting, repeats

@@ -10,19 +10,24 @@ from simulator.core.errors import CaseFileError
 from simulator.core.settings import Sample
 from simulator.core.shelves import ARTICLE_NAMES, CONTEST_NAMES, our_name
 from simulator.core.types import Case
-from simulator.datasets.checks import lacking, outside
-from simulator.datasets.forms import form_of, usual_form
-from simulator.datasets.reading import Wish, read_dataset
-from simulator.datasets.spool import RowPlan
-from simulator.files import streams
-from simulator.files.streams import lines_of
+from simulator.data import files
+from simulator.data.datasets import (
+    DatasetRequest,
+    RowPlan,
+    form_of,
+    lacking,
+    outside,
+    read_dataset,
+    usual_form,
+)
+from simulator.data.files import lines_of
 from simulator.rubrics import load_judge
 from tests.case_files import saved
 
 
 def dataset(folder: Path, *lines: str, name: str = "rows.jsonl") -> list[Case]:
     """The good rows of a file of these lines."""
-    return list(read_dataset(saved(folder, "\n".join(lines), name), Wish()).rows())
+    return list(read_dataset(saved(folder, "\n".join(lines), name), DatasetRequest()).rows())
 
 
 @pytest.mark.parametrize(
@@ -116,17 +121,19 @@ def test_further_columns_are_values(tmp_path: Path) -> None:
 def test_a_prompts_row_needs_no_question(tmp_path: Path) -> None:
     """Its values stand for the question; a row of empty values has nothing to ask."""
     path = saved(tmp_path, "premise,hypothesis\n雨だ,晴れだ\n,\nx,\n")
-    found = read_dataset(path, Wish(asks=False))
+    found = read_dataset(path, DatasetRequest(asks=False))
 
     assert [case.question for case in found.rows()] == ["premise: 雨だ\nhypothesis: 晴れだ", "x"]
     with pytest.raises(CaseFileError, match="no question column"):
-        read_dataset(path, Wish())
+        read_dataset(path, DatasetRequest())
 
 
 def test_numbers_are_ids(tmp_path: Path) -> None:
     """Rows keep their number when those before them are left out; one that is taken is told."""
     rows = ['{"question": "a"}', "nonsense", '{"question": "b"}', '{"id": "005", "question": "c"}']
-    found = read_dataset(saved(tmp_path, "\n".join([*rows, '{"question": "d"}']), "a.jsonl"), Wish())
+    found = read_dataset(
+        saved(tmp_path, "\n".join([*rows, '{"question": "d"}']), "a.jsonl"), DatasetRequest()
+    )
 
     assert [case.id for case in found.rows()] == ["001", "003", "005"]
     assert [row.why for row in found.skipped.listed][1] == (
@@ -137,19 +144,19 @@ def test_numbers_are_ids(tmp_path: Path) -> None:
 def test_rows_by_lot_in_a_language(tmp_path: Path) -> None:
     """The sample is of the rows in the language that is asked for."""
     lines = [f'{{"id": "{n}", "question": "{"何" if n % 2 else "what"}"}}' for n in range(20)]
-    found = read_dataset(saved(tmp_path, "\n".join(lines), "a.jsonl"), Wish())
+    found = read_dataset(saved(tmp_path, "\n".join(lines), "a.jsonl"), DatasetRequest())
 
     assert {case.language for case in found.rows("en", Sample(4))} == {"en"}
     assert len(found.rows("en", Sample(4))) == 4
     with pytest.raises(CaseFileError, match="leave out --language"):
-        read_dataset(saved(tmp_path, lines[0], "b.jsonl"), Wish()).rows("ja")
+        read_dataset(saved(tmp_path, lines[0], "b.jsonl"), DatasetRequest()).rows("ja")
 
 
 def test_rows_and_plan_are_sequences(tmp_path: Path) -> None:
     """Rows are found by place and by id, in whatever order; every row stands once for each repeat."""
     found = read_dataset(
         saved(tmp_path, "\n".join(f'{{"id": "r{n}", "question": "{n}"}}' for n in range(9)), "a.jsonl"),
-        Wish(),
+        DatasetRequest(),
     )
     rows = found.rows()
     plan = RowPlan(rows, "scripted", 2)
@@ -180,16 +187,18 @@ def test_what_is_no_text_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         path.write_bytes(content)
         with pytest.raises(CaseFileError, match=said):
             lines_of(path)
-    monkeypatch.setattr(streams, "bearable_bytes", lambda _: 10)
+    monkeypatch.setattr(files, "bearable_bytes", lambda _: 10)
     packed = tmp_path / "a.csv.gz"
     packed.write_bytes(gzip.compress(b"x" * 100))
-    assert not streams._is_plain(packed)
+    assert not files._is_plain(packed)
 
 
 def test_objects_need_not_stand_on_lines_of_their_own(tmp_path: Path) -> None:
     """From the first line on that is no object, the rest is read as one text; lines keep their numbers."""
     lines = ['{"question": "a"}', '{"question":', ' "b"}', "", '{"question": "c"} {"question": "d"}', "oops"]
-    found = read_dataset(saved(tmp_path, "\n".join([*lines, '{"question": "e"}']), "a.jsonl"), Wish())
+    found = read_dataset(
+        saved(tmp_path, "\n".join([*lines, '{"question": "e"}']), "a.jsonl"), DatasetRequest()
+    )
 
     assert [case.question for case in found.rows()] == ["a", "b", "c", "d", "e"]
     assert [str(row) for row in found.skipped.listed] == [

@@ -11,7 +11,7 @@ from simulator.core.settings import Settings
 from simulator.core.shelves import our_name
 from simulator.core.templates import read_toml
 from simulator.core.types import Case, Language
-from simulator.datasets.choosing import table, taken
+from simulator.data.datasets import table, taken
 from simulator.outputs.fitting import FILE, WORDS, Form, fits_of, looks, metric_file, reason
 from simulator.outputs.metric_file import read_outputs
 from simulator.row_plan import plan_rows

@@ -15,7 +15,7 @@ from simulator.commands.app import main
 from simulator.core import shelves, translations
 from simulator.core.templates import read_toml
 from simulator.core.types import Conversation, Results
-from simulator.datasets.skipped import Skipped
+from simulator.data.datasets import SkippedRows
 from simulator.store import find_run, read_run
 from tests.servers.openai import serve
 
@@ -194,7 +194,7 @@ def test_tables_go_on_after_a_faulty_row(evaluate: Evaluate) -> None:
     """A row with a cell too many, and one with a stray quotation mark, are left out of a CSV."""
     name = rows("question,reference", "a,42", "b,1,2", 'c,"4"2', "d,42", name="rows.csv")
     evaluate("evaluate", name, "--adapter", "bot.py:answer", "--judges", "em")
-    told = Skipped.of(latest().notes)
+    told = SkippedRows.of(latest().notes)
 
     assert [talk.case.id for talk in latest().conversations] == ["001", "004"]
     assert [row.line for row in told.listed] == [3, 4]

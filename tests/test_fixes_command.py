@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from simulator.cases import read_cases
 from simulator.commands.app import main
 from simulator.commands.publish import improvements_for
 from simulator.core.settings import from_run
+from simulator.data.cases import read_cases
 from simulator.outcome import figures_of
 from simulator.store import read_run
 

@@ -14,8 +14,8 @@ import pypdf
 import pytest
 
 from simulator.core.errors import InputError
-from simulator.files.chunks import LONGEST
-from simulator.knowledge import read_knowledge, unread
+from simulator.data.documents import LONGEST
+from simulator.data.knowledge import read_knowledge, unread
 from tests.case_files import as_workbook
 
 ROOT = Path(__file__).parents[1]

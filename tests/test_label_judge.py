@@ -5,7 +5,7 @@ import pytest
 from judges._label_reading import Reader
 from judges.label import label
 from simulator import Answer, Case, GradingContext, InputError, Score, Turn
-from simulator.datasets.labels import label_forms, label_problem, label_set_problem, labels_in, labels_of
+from simulator.data.datasets import label_forms, label_problem, label_set_problem, labels_in, labels_of
 from simulator.judging import FunctionJudging
 from tests.playing import frame
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from simulator.cases import read_cases
 from simulator.core.errors import InputError
 from simulator.core.types import Case, Facts, Language, Message, Passage
+from simulator.data.cases import read_cases
 from simulator.making.articles import Article, read_articles
 from simulator.making.byrule import RuleMade
 from simulator.making.files import content_of

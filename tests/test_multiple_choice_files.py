@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from simulator.cases import columns_of, read_cases
 from simulator.core.types import Case
+from simulator.data.cases import columns_of, read_cases
 from simulator.text.choices import right_letter
 from tests.case_files import as_workbook, one, refusal, saved
 

@@ -13,8 +13,13 @@ from docx.oxml.ns import nsdecls
 from pptx.util import Cm
 
 from simulator.core.errors import CaseFileError
-from simulator.files.chunks import Document
-from simulator.files.office import presentation, presentation_pictures, word_document, word_pictures
+from simulator.data.documents import (
+    Document,
+    presentation,
+    presentation_pictures,
+    word_document,
+    word_pictures,
+)
 
 W = nsdecls("w")
 

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from simulator.core.errors import CaseFileError
-from simulator.files.pdfs import pdf_document, pdf_pictures
+from simulator.data.documents import pdf_document, pdf_pictures
 from tests.properties import examples
 
 # Two kanji fonts, a picture, one page: made with reportlab's HeiseiMin-W3, which is not embedded.

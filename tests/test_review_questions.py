@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from simulator.cases import columns_of
 from simulator.core.errors import CaseFileError, InputError
 from simulator.core.settings import Settings
 from simulator.core.types import Case, Facts, Message
+from simulator.data.cases import columns_of
 from simulator.plan import read_plan
 from simulator.reports import xlsx
 from simulator.reports.pulled import PulledRow

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from simulator.core.errors import CaseFileError
-from simulator.files.columns import has_question
-from simulator.files.row import Row
-from simulator.files.rows import read_rows
+from simulator.data.tables import read_rows
+from simulator.data.values import Row, has_question
 from tests.properties import examples
 
 TEXT = st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=5)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from benchmarks.story import FOLDER, PAGES, Played, Scene, mend, page, play, shown, story
-from simulator.cases import read_cases
 from simulator.core.types import Language
+from simulator.data.cases import read_cases
 
 BOTH: tuple[Language, Language] = ("ja", "en")
 

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from simulator.core.errors import CaseFileError, InputError
-from simulator.files.text import language_of, lines, plain_suffix, read_text
+from simulator.data.files import language_of, lines, plain_suffix, read_text
 from tests.properties import examples
 
 SAMPLE = "番号,質問\n1,髙橋①㈱の領収書は～いつ届きますか\n2,ﾊﾟｽﾜｰﾄﾞを忘れた\n"

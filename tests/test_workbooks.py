@@ -14,8 +14,8 @@ import xlsxwriter
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from simulator.cases import read_cases
 from simulator.core.errors import CaseFileError
+from simulator.data.cases import read_cases
 from tests.case_files import as_workbook, refusal
 from tests.properties import examples
 

@@ -6,8 +6,8 @@ import pytest
 from pydantic import JsonValue
 
 from simulator.core.errors import CaseFileError
-from simulator.files.columns import has_question
-from simulator.files.rows import read_rows
+from simulator.data.tables import read_rows
+from simulator.data.values import has_question
 
 
 def rows_of(folder: Path, text: str) -> list[tuple[int, dict[str, JsonValue]]]:

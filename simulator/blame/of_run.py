@@ -11,7 +11,7 @@ from simulator.core.errors import InputError
 from simulator.core.settings import Settings
 from simulator.core.shelves import DEMO
 from simulator.core.types import Results
-from simulator.knowledge import read_knowledge
+from simulator.data.knowledge import read_knowledge
 
 NOTE = "asked_again"
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from simulator.calibration.labels import LabelFile, Labelled
 from simulator.core.errors import InputError, UnknownName
-from simulator.files.quoting import shown
-from simulator.files.row import fault
+from simulator.data.files import shown
+from simulator.data.values import fault
 
 _NUMBER = r"-?\d+(?:\.\d+)?"
 _RANGE = re.compile(rf"\s*({_NUMBER})\s*(?:-|–|〜|~|\.\.)\s*({_NUMBER})")

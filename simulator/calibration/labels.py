@@ -10,14 +10,12 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from simulator.cases import read_cases
 from simulator.core.errors import CaseFileError
 from simulator.core.types import Answer, Case, Failure, GradingContext, Passage, Turn
-from simulator.files.columns import field_of, has_question, is_empty, is_extra
-from simulator.files.quoting import printable, shown
-from simulator.files.row import Row, fault
-from simulator.files.rows import read_rows, split_sheet
-from simulator.files.text import read_bytes
+from simulator.data.cases import read_cases
+from simulator.data.files import printable, read_bytes, shown
+from simulator.data.tables import read_rows, split_sheet
+from simulator.data.values import Row, fault, field_of, has_question, is_empty, is_extra
 
 Vote = float | str
 # `labels.faithfulness` is a column of its own in a table.

@@ -12,14 +12,14 @@ from simulator.calibration import stored
 from simulator.calibration.biases import BUNDLED, StoredBias, save
 from simulator.calibration.estimate import forecast
 from simulator.calibration.grading import Grader, graders_of, worst_of
-from simulator.cases import read_cases
 from simulator.core import shelves
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.roles import LEXICAL, endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import Case, GradingContext, Language, Passage, Score, Spending
+from simulator.data.cases import read_cases
+from simulator.data.knowledge import read_knowledge
 from simulator.judging import Panel
-from simulator.knowledge import read_knowledge
 from simulator.probes.making import probes
 from simulator.probes.probe import Probe
 from simulator.probes.sources import bundled

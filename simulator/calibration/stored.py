@@ -12,7 +12,7 @@ from pydantic import JsonValue, ValidationError
 
 from simulator.core.errors import InputError
 from simulator.core.types import Language, Value
-from simulator.files.beside import beside
+from simulator.data.files import beside
 
 FOLDER = Path("calibrations")
 _UNSAFE = re.compile(r"[^\w.-]+")

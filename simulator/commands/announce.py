@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from simulator.cases import Columns, columns_of
 from simulator.commands.hearing import hearing
 from simulator.core.errors import RunFileError
 from simulator.core.roles import check_players
 from simulator.core.settings import JPY_PER_USD, Settings, dollars
 from simulator.core.translations import plain
 from simulator.core.types import Conversation, Role, Spending
+from simulator.data.cases import Columns, columns_of
+from simulator.data.knowledge import unread
 from simulator.forecast import Forecast, by_role, forecast
-from simulator.knowledge import unread
 from simulator.sizes import Heard
 from simulator.spending import check_prices, together
 from simulator.stage import Stage

@@ -13,7 +13,7 @@ from simulator.outputs.fitting import WORDS, Look, Missed, looks, metric_file, m
 from simulator.outputs.metric_file import DEFAULT, read_outputs
 
 if TYPE_CHECKING:
-    from simulator.datasets.reading import DataSet
+    from simulator.data.datasets import DataSet
 
 _LONGEST = 60
 
@@ -46,11 +46,11 @@ def examine_cases(name: str, outputs: str | None, settings: Settings) -> int:
 
 
 def _read(name: str, settings: Settings) -> "DataSet":
-    from simulator.datasets.reading import Wish, dataset_of, read_dataset
+    from simulator.data.datasets import DatasetRequest, dataset_of, read_dataset
     from simulator.plan import already_read
 
     fixed = settings.language if settings.language in ("ja", "en") else None
-    wish = Wish(language=fixed, asks=False, columns=settings.columns)
+    wish = DatasetRequest(language=fixed, asks=False, columns=settings.columns)
     cases = already_read(name, fixed, settings)
     return read_dataset(Path(name), wish) if cases is None else dataset_of(name, cases, wish)
 
@@ -98,7 +98,7 @@ def _lines(  # noqa: PLR0917 - all that is told
 
 def _taken(data: "DataSet", language: Language, *, offline: bool) -> str:
     """Which judges grade where nobody names any, as `evaluate` chooses them."""
-    from simulator.datasets.choosing import table
+    from simulator.data.datasets import table
 
     key = "taken_offline" if offline and "offline" in table(data.profile.form) else "taken"
     judges = ("、" if language == "ja" else ", ").join(data.profile.judges(offline=offline).judges)

@@ -117,7 +117,7 @@ def _planned(
         _check_gate(settings)
         _check_load(settings)
         return settings, *read_plan(settings), {}
-    from simulator.datasets.skipped import NOTE
+    from simulator.data.datasets import NOTE
     from simulator.row_plan import plan_rows
 
     planned = plan_rows(settings)
@@ -319,7 +319,7 @@ def _dry_run(
 
 def _to_be_held(plan: Sequence[Conversation]) -> Sequence[Conversation]:
     """The conversations that are new, or were cut off."""
-    from simulator.datasets.spool import RowPlan
+    from simulator.data.datasets import RowPlan
     from simulator.reading import Talks
 
     if isinstance(plan, RowPlan):  # rows that nobody has asked yet

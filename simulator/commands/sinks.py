@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from simulator.core.errors import InputError, RunFileError, UnknownName
 from simulator.core.settings import Settings
-from simulator.files.beside import beside
+from simulator.data.files import beside
 
 if TYPE_CHECKING:
     from simulator.reports.told import Told

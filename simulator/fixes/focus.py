@@ -12,7 +12,7 @@ from typing import Any
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings, flag, from_run
 from simulator.core.types import Answer, Case, Results
-from simulator.files.text import plain_suffix
+from simulator.data.files import plain_suffix
 from simulator.fixes.fix import Fix
 
 Record = dict[str, Any]

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, Protocol
 from simulator.conversation import converse
 from simulator.core.errors import RehearsalError
 from simulator.core.types import Answer, Conversation, Ended, Rag, Turn, User, Utterance
+from simulator.data.files import language_of
 from simulator.experiment import Progress, first_of
-from simulator.files.text import language_of
 from simulator.harness.documents import (
     SCRIPTED,
     Sending,

@@ -17,7 +17,7 @@ from simulator.conversation import called
 from simulator.core import shelves
 from simulator.core.replies import encodable
 from simulator.core.types import Case, Conversation, Message, Query, traits_of
-from simulator.files.text import language_of
+from simulator.data.files import language_of
 from simulator.harness.session import Place, Session
 from simulator.masking import masked_case
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from simulator.core.errors import CaseFileError, InputError
 from simulator.core.settings import Settings, from_run
 from simulator.core.types import Case
-from simulator.datasets.labels import labels_in
+from simulator.data.datasets import labels_in
 from simulator.harness.documents import NO_TEXT
 from simulator.prompting.applied import applied
 from simulator.prompting.rendering import Rendered, Rendering

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from simulator.core.errors import InputError
 from simulator.core.types import Language, Passage
-from simulator.files.text import language_of
-from simulator.knowledge import read_knowledge
+from simulator.data.files import language_of
+from simulator.data.knowledge import read_knowledge
 from simulator.text.segments import sentences
 
 # Shorter texts hold no fact to ask about: a heading, a link.

@@ -9,8 +9,8 @@ from typing import Any
 
 from simulator.core.errors import InputError
 from simulator.core.types import Case
-from simulator.files.text import plain_suffix
-from simulator.files.values import READERS, Cell
+from simulator.data.files import plain_suffix
+from simulator.data.values import READERS, Cell
 from simulator.making.kinds import Rejected
 from simulator.reports.sheet_questions import history_lines
 

@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from simulator.cases import read_cases
 from simulator.core.errors import AccessDenied, ModelFailure
 from simulator.core.templates import stable_int
 from simulator.core.types import Case, Facts, Language, Message
-from simulator.files.turns import NO_QUESTION
+from simulator.data.cases import read_cases
+from simulator.data.values import NO_QUESTION
 from simulator.llm import Model
 from simulator.making.acceptance import Acceptance
 from simulator.making.asking import Prompts

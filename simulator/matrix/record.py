@@ -20,7 +20,7 @@ from pydantic import Field, JsonValue, ValidationError
 from simulator import reading, schema
 from simulator.core.errors import RunFileError
 from simulator.core.types import Run, Value
-from simulator.files.beside import beside
+from simulator.data.files import beside
 from simulator.matrix.plan import Cell
 from simulator.store import NAME as RUN_FILE
 from simulator.store import hold

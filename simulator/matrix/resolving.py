@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from simulator.core.errors import InputError
 from simulator.core.settings import NOT_OF_THE_RUN, PREFIX, Settings, from_run, load
 from simulator.core.types import PASSED
-from simulator.datasets.reading import has_rows_in
+from simulator.data.datasets import has_rows_in
 from simulator.matrix.plan import Cell, Matrix
 from simulator.matrix.reading import CHAT, MODEL
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from simulator.core.errors import CaseFileError
 from simulator.core.types import Case
-from simulator.files.quoting import shown
+from simulator.data.files import shown
 from simulator.outputs.metric_file import DEFAULT, Outputs
 from simulator.outputs.parts import output_names
 from simulator.outputs.splitting import text_at, unfenced, whole_object

@@ -9,9 +9,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from simulator.core.templates import Texts
 from simulator.core.types import Case, Language
-from simulator.datasets.choosing import table
-from simulator.datasets.forms import form_of
-from simulator.files.text import language_of
+from simulator.data.datasets import form_of, table
+from simulator.data.files import language_of
 from simulator.outputs.metric_file import DEFAULT, Metric, Outputs
 from simulator.outputs.splitting import output_text, whole_object
 from simulator.outputs.writing import number

@@ -18,8 +18,7 @@ from simulator.core.errors import CaseFileError, InputError, UnknownName
 from simulator.core.shelves import ARTICLE_NAMES, our_name
 from simulator.core.templates import fingerprint
 from simulator.core.types import Value
-from simulator.files.quoting import printable, shown
-from simulator.files.text import read_text
+from simulator.data.files import printable, read_text, shown
 from simulator.judging import scale_of
 from simulator.outputs.traits import WHOLE
 from simulator.rubrics import Rubric, load_judge

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from simulator.core.errors import CaseFileError, InputError
-from simulator.files.beside import beside
-from simulator.files.text import read_text
+from simulator.data.files import beside, read_text
 from simulator.outputs.metric_file import items_of, members_of, objects_in
 
 # Thresholds by output and judge, as the file names both.

@@ -10,7 +10,7 @@ from typing import Any
 
 from simulator.core.templates import read_toml, stable_int
 from simulator.core.types import Case, GradingContext, Language, Passage
-from simulator.files.text import language_of
+from simulator.data.files import language_of
 from simulator.probes.figures import Flip, figure_flips
 from simulator.probes.opposites import opposite_flips
 from simulator.probes.plain import plainly

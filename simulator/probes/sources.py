@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from random import Random
 
-from simulator.cases import read_cases
 from simulator.core import shelves
 from simulator.core.templates import stable_int
 from simulator.core.types import Answer, Case, GradingContext, Language, Passage, Turn, Value
-from simulator.files.text import language_of
-from simulator.knowledge import read_knowledge
+from simulator.data.cases import read_cases
+from simulator.data.files import language_of
+from simulator.data.knowledge import read_knowledge
 from simulator.probes.probe import without_language
 from simulator.text.evidence import content_units, coverage, expected, share
 from simulator.text.segments import sentences

@@ -8,7 +8,7 @@ from simulator.core import shelves
 from simulator.core.errors import InputError, PromptError
 from simulator.core.settings import Settings
 from simulator.core.types import Case, Conversation, Rag
-from simulator.datasets.labels import labels_in
+from simulator.data.datasets import labels_in
 from simulator.prompting.asking import Prompted, rows_of
 from simulator.prompting.chain import Chain
 from simulator.prompting.chain_file import is_chain, read_chain

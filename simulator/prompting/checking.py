@@ -5,7 +5,7 @@ from collections.abc import Set as AbstractSet
 
 from simulator.core.errors import PromptError
 from simulator.core.types import Case
-from simulator.files.quoting import shown
+from simulator.data.files import shown
 from simulator.prompting.prompt import Prompt
 from simulator.prompting.rendering import MissingVariable, Rendering
 from simulator.prompting.template import is_fixed

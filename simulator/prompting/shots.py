@@ -5,11 +5,11 @@ from typing import Annotated
 
 from pydantic import Field, JsonValue
 
-from simulator.cases import case_of, numbered
 from simulator.core.errors import InputError, PromptError
 from simulator.core.types import Case, Language, Value
-from simulator.datasets.reading import Wish, read_dataset
-from simulator.files.row import Row
+from simulator.data.cases import case_of, numbered
+from simulator.data.datasets import DatasetRequest, read_dataset
+from simulator.data.values import Row
 
 
 class Shots(Value):
@@ -27,7 +27,7 @@ def examples_of(given: Shots, path: Path, language: Language) -> tuple[Case, ...
         raise PromptError(msg)
     try:
         if given.file:
-            wish = Wish(language, strict=True, asks=False)
+            wish = DatasetRequest(language, strict=True, asks=False)
             return tuple(read_dataset(path.parent / given.file, wish).rows())
         rows = [Row(number, values) for number, values in enumerate(given.rows, 1)]
         return tuple(

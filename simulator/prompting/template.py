@@ -7,7 +7,7 @@ from string import Template
 
 from simulator.core.errors import PromptError
 from simulator.core.types import Case
-from simulator.files.columns import field_of, normalised
+from simulator.data.values import field_of, normalised
 
 # What every row has under its own name; all else is a column of the data set.
 OF_THE_ROW = ("question", "id", "tags", "goal")

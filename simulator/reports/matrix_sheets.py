@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from simulator.core.errors import RunFileError
-from simulator.files.beside import beside
+from simulator.data.files import beside
 from simulator.matrix.figures import CellFigures, DataFigures
 from simulator.reports.matrix_words import Told, figure
 from simulator.reports.sheet_words import text_cell

@@ -5,7 +5,7 @@ from pathlib import Path
 from simulator.core.templates import Texts
 from simulator.core.translations import plain, told_in
 from simulator.core.types import Language, Results
-from simulator.datasets.skipped import Skipped
+from simulator.data.datasets import SkippedRows
 from simulator.reports.section import Section
 from simulator.reports.table import Cell, Table, count
 
@@ -18,7 +18,7 @@ PLACES = 4
 
 def section(results: Results, language: Language) -> Section | None:
     """What was left out; None where every row was asked."""
-    skipped = Skipped.of(results.notes)
+    skipped = SkippedRows.of(results.notes)
     if not skipped.count:
         return None
     first = plain(told_in(language, str(skipped.listed[0])))
@@ -35,7 +35,7 @@ def section(results: Results, language: Language) -> Section | None:
     )
 
 
-def _table(skipped: Skipped, language: Language) -> Table:
+def _table(skipped: SkippedRows, language: Language) -> Table:
     """What is wrong, with how many rows, and where these stand."""
     found: dict[str, list[str]] = {}
     for row in skipped.listed:

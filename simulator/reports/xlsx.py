@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from simulator.core.errors import InputError, RunFileError
-from simulator.files.beside import beside
+from simulator.data.files import beside
 from simulator.reports.pulled import Pulled, PulledRow
 from simulator.reports.worksheet import Worksheet
 from simulator.reports.xlsx_found import Edited, EditedSheet

@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 import openpyxl
 from openpyxl.utils import column_index_from_string, get_column_letter
 
-from simulator.files.extras import readable
-from simulator.files.packages import package
-from simulator.files.workbooks import Line, Worksheet, read_workbook
+from simulator.data.files import package, readable
+from simulator.data.tables import Worksheet, WorksheetRow, read_workbook
 from simulator.reports.layouts import Layout, folded, layouts
 from simulator.reports.pulled import PulledRow
 from simulator.reports.xlsx_found import Edited, EditedRow, EditedSheet, read_value
@@ -91,7 +90,7 @@ def _resembles(sheet: Worksheet, layout: Layout) -> bool:
     return best > max(2, len(set(layout.columns.values())) / 2)
 
 
-def _titled(line: Line, layout: Layout) -> int:
+def _titled(line: WorksheetRow, layout: Layout) -> int:
     return len({layout.column(text) for text in line.texts.values()} - {None})
 
 
@@ -114,12 +113,12 @@ def _sheet(sheet: Worksheet, places: Places, layout: Layout, notes: list[str]) -
     )
 
 
-def _header(sheet: Worksheet, places: Places, layout: Layout) -> tuple[Line, dict[str, int]]:
+def _header(sheet: Worksheet, places: Places, layout: Layout) -> tuple[WorksheetRow, dict[str, int]]:
     """The header's line, and where each column stands: by its name, or else by its title."""
     lines = {line.number: line for line in sheet.lines}
     number = Counter(row for row, _ in places.values()).most_common(1)[0][0] if places else 0
     named = {key: column for key, (row, column) in places.items() if row == number}
-    top = lines.get(number, Line(number, {}))
+    top = lines.get(number, WorksheetRow(number, {}))
     titled = max(sheet.lines[:_MOST_TITLE_ROWS], key=lambda line: _titled(line, layout), default=top)
     if not named or _stale(top, named, layout) or (_titled(titled, layout) > 2 > _titled(top, layout)):
         top, named = titled, {}
@@ -130,7 +129,7 @@ def _header(sheet: Worksheet, places: Places, layout: Layout) -> tuple[Line, dic
     return top, named
 
 
-def _stale(header: Line, named: Mapping[str, int], layout: Layout) -> bool:
+def _stale(header: WorksheetRow, named: Mapping[str, int], layout: Layout) -> bool:
     """Whether names were left behind by a program that moved the columns: they stand at other titles."""
     return any(
         layout.column(header.texts.get(column, "")) not in (None, key) for key, column in named.items()
@@ -145,14 +144,14 @@ class _Known(NamedTuple):
     others: Sequence[int]
     layout: Layout
 
-    def faults(self, line: Line) -> Iterator[str]:
+    def faults(self, line: WorksheetRow) -> Iterator[str]:
         """What could not be read of the team's cells in a line."""
         team = {column for key, column in self.columns.items() if key in self.layout.team}
         for column, why in line.faults.items():
             if column in team or column in self.others:
                 yield f"{self.tab}, row {line.number}, column {get_column_letter(column)}: {why}"
 
-    def cells(self, line: Line) -> dict[str, str]:
+    def cells(self, line: WorksheetRow) -> dict[str, str]:
         """The filled cells of a line by key."""
         return {
             key: read_value(key, line.texts[column], self.layout)
@@ -161,7 +160,7 @@ class _Known(NamedTuple):
         }
 
 
-def _rows(known: _Known, lines: Sequence[Line], notes: list[str]) -> Iterator[EditedRow]:
+def _rows(known: _Known, lines: Sequence[WorksheetRow], notes: list[str]) -> Iterator[EditedRow]:
     seen: dict[str, int] = {}
     for line in lines:
         notes += known.faults(line)

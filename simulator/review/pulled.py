@@ -16,8 +16,7 @@ from simulator.analysis.blind import Drawn, blind_sample
 from simulator.analysis.figures import Summary
 from simulator.core.errors import InputError
 from simulator.core.types import HumanVerdict, Language, Results
-from simulator.files.quoting import printable, shown
-from simulator.files.text import plain_suffix
+from simulator.data.files import plain_suffix, printable, shown
 from simulator.reports.pulled import PulledRow
 from simulator.reports.sheet_words import SheetWords, title_ids
 from simulator.review.sources import HIGHEST, LOWEST, Entry, Source, plain_text

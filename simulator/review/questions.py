@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from simulator.cases import cases_of_worksheet
 from simulator.core.errors import InputError
 from simulator.core.types import Case, Language
-from simulator.files.quoting import printable
+from simulator.data.cases import cases_of_worksheet
+from simulator.data.files import printable
 from simulator.reports.pulled import PulledRow
 from simulator.reports.sheet_words import SheetWords
 

@@ -17,10 +17,9 @@ from pydantic import JsonValue
 from simulator.core.errors import CaseFileError
 from simulator.core.translations import plain
 from simulator.core.types import HumanVerdict
-from simulator.files.columns import is_empty, normalised
-from simulator.files.quoting import printable, shown
-from simulator.files.row import Row
-from simulator.files.rows import read_rows
+from simulator.data.files import printable, shown
+from simulator.data.tables import read_rows
+from simulator.data.values import Row, is_empty, normalised
 
 if TYPE_CHECKING:
     from simulator.review.pulled import Wanted

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from simulator.core.types import HumanVerdict, Results
-from simulator.files.quoting import shown
+from simulator.data.files import shown
 from simulator.review.sources import Entry
 
 

@@ -10,16 +10,30 @@ from pydantic import JsonValue
 
 from simulator.core.errors import CaseFileError
 from simulator.core.types import Answer, Case, Language
-from simulator.files.columns import COLUMNS, columns_by_field, field_of, has_question, is_empty, is_extra
-from simulator.files.mapping import Mapped
-from simulator.files.multiple_choice import choice_columns, settle, with_choices
-from simulator.files.quoting import shown
-from simulator.files.row import Row, RowFault, Wrong, fault, stop
-from simulator.files.rows import read_rows
-from simulator.files.tables import Fits
-from simulator.files.text import language_of
-from simulator.files.turns import NO_QUESTION, from_turns, question_of
-from simulator.files.values import READERS, Cell, answerability_tags
+from simulator.data.files import language_of, shown
+from simulator.data.tables import Fits, Mapped, read_rows
+from simulator.data.values import (
+    COLUMNS,
+    NO_QUESTION,
+    READERS,
+    Cell,
+    Row,
+    RowFault,
+    Wrong,
+    answerability_tags,
+    choice_columns,
+    columns_by_field,
+    fault,
+    field_of,
+    from_turns,
+    has_question,
+    is_empty,
+    is_extra,
+    question_of,
+    settle,
+    stop,
+    with_choices,
+)
 
 
 def read_cases(
@@ -45,10 +59,10 @@ def cases_of_worksheet(
     columns: Mapping[str, str] | None = None,
 ) -> tuple[Case, ...]:
     """The cases of a worksheet that was read elsewhere; `source` and `name` stand in errors."""
-    from simulator.files.workbooks import Line, Worksheet, worksheet_rows
+    from simulator.data.tables import Worksheet, WorksheetRow, worksheet_rows
 
     lines = (
-        Line(number, {column: text for column, text in enumerate(row, 1) if text.strip()})
+        WorksheetRow(number, {column: text for column, text in enumerate(row, 1) if text.strip()})
         for number, row in enumerate(cells, 1)
     )
     sheet = Worksheet(name, tuple(line for line in lines if line.texts))

@@ -1,13 +1,89 @@
-"""Text from files as people have them: UTF-8 or CP932, out of Excel or an editor, gzipped or not."""
+"""Files are written beside the one they replace; a process that is killed meanwhile leaves them there."""
 
+import codecs
+import contextlib
+import glob
 import gzip
+import io
+import os
 import re
+import shutil
+import sys
+import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO, cast
 
-from simulator.core.errors import CaseFileError
+from simulator.core.errors import CaseFileError, InputError
 from simulator.core.types import Language
+
+
+def beside(path: Path) -> Path:
+    """The name of this process for what becomes `path` once it is whole; what dead ones left there goes."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*"):
+        writer = left.name.removeprefix(f".{path.name}.").partition("-")[0]
+        if writer.isdecimal() and not _is_alive(int(writer)):
+            _remove(left)
+    return path.with_name(f".{path.name}.{os.getpid()}")
+
+
+def _remove(left: Path) -> None:
+    with contextlib.suppress(OSError):
+        if left.is_dir() and not left.is_symlink():
+            shutil.rmtree(left, ignore_errors=True)
+        else:
+            left.unlink()
+
+
+def _is_alive(process: int) -> bool:
+    if sys.platform == "win32":  # where asking would end it
+        return True
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+def printable(text: str) -> str:
+    """A text on one line, without control codes."""
+    return "".join(character if character.isprintable() else " " for character in text)
+
+
+def shown(value: object) -> str:
+    """A value as an error message can show it: short, on one line, without control codes."""
+    if isinstance(value, (list, dict)):
+        return "a list" if isinstance(value, list) else "an object"
+    line = printable(str(value))
+    return f"'{line[:40]}…'" if len(line) > 40 else f"'{line}'"
+
+
+@contextmanager
+def needed(path: Path, package: str) -> Iterator[None]:
+    """Around the import of a library: without it the error names the package and its extra."""
+    try:
+        yield
+    except ImportError:
+        msg = f"{path}: to read it, pip install {package} (the extra 'documents' holds it)."
+        raise InputError(msg) from None
+
+
+@contextmanager
+def readable(path: Path, kind: str) -> Iterator[None]:
+    """Around a foreign reader: a broken file can lead it to any exception, which becomes one line."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        why = printable(str(error) or type(error).__name__)[:100]
+        msg = f"{path}: not a readable {kind} file ({why}); save it anew."
+        raise CaseFileError(msg) from None
+
 
 # A gzipped file of a few kilobytes can unpack to all the memory there is: text shrinks to a tenth, bombs to a
 # thousandth, so what unpacks to both more than 64 MB and 500 times its size is refused long before 1 GB.
@@ -157,3 +233,90 @@ def _decodes(data: bytes, encoding: str) -> bool:
 
 def _line(text: str, position: int) -> int:
     return len(re.findall(r"\r\n|\r|\n", text[:position])) + 1
+
+
+# XML takes several times its size in memory.
+_MOST_UNPACKED = 1 << 29
+_OLD_OFFICE = b"\xd0\xcf\x11\xe0"
+_PASSWORD = "EncryptedPackage".encode("utf-16-le")
+_ENCRYPTED_ENTRY = 0x1
+
+
+def package(path: Path, kind: str) -> io.BytesIO:
+    """The archive, checked; `kind` says what the file should be: "Excel" and the like."""
+    data = read_bytes(path)
+    if why := _refusal(data, kind):
+        msg = f"{path}: {why}."
+        raise CaseFileError(msg)
+    return io.BytesIO(data)
+
+
+def workbook_pictures(path: Path) -> int:
+    """How many pictures an Excel file holds, none of which is read."""
+    with zipfile.ZipFile(package(path, "Excel")) as archive:
+        return sum("/media/" in name for name in archive.namelist())
+
+
+def _refusal(data: bytes, kind: str) -> str:
+    protected = f"protected with a password; save it from {kind} without one"
+    if data.startswith(_OLD_OFFICE):
+        old = f"in the old {kind} format, whatever its name says; save it anew from {kind}"
+        return protected if _PASSWORD in data else old
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            entries = archive.infolist()
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        return f"not a whole {kind} file; save it anew from {kind}" if data else "the file is empty"
+    if any(entry.flag_bits & _ENCRYPTED_ENTRY for entry in entries):
+        return protected
+    # An entry never unpacks to more than the size it states.
+    if sum(entry.file_size for entry in entries) > (most := bearable_bytes(len(data), _MOST_UNPACKED)):
+        return f"larger than {most:,} bytes when unpacked; split the file"
+    return ""
+
+
+# Lines with their line end, from the first one each time it is called.
+Lines = Callable[[], Iterator[str]]
+
+_CHUNK = 1 << 20
+
+
+def lines_of(path: Path) -> Lines:
+    r"""The lines of a file, with `\n` line ends; raises CaseFileError for what is not text.
+
+    UTF-8 is read line by line. Any other file, and whatever is wrong with one, is a matter of `read_text`.
+    """
+    if _is_plain(path):
+        return lambda: _streamed(path)
+    text = read_text(path)
+    return lambda: lines(text)
+
+
+def _streamed(path: Path) -> Iterator[str]:
+    with io.TextIOWrapper(_opened(path), encoding="utf-8-sig") as file:
+        yield from file
+
+
+def _opened(path: Path) -> BinaryIO:
+    return cast("BinaryIO", gzip.open(path)) if path.suffix.lower() == ".gz" else path.open("rb")
+
+
+def _is_plain(path: Path) -> bool:
+    """Whether a file is UTF-8 throughout, with something in it, no NUL, and not larger than can be borne."""
+    decode = codecs.getincrementaldecoder("utf-8-sig")().decode
+    size, filled = 0, False
+    try:
+        zipped = path.suffix.lower() == ".gz"
+        most = bearable_bytes(path.stat().st_size) if zipped else MOST_BYTES
+        with _opened(path) as file:
+            while chunk := file.read(_CHUNK):
+                if b"\0" in chunk or (not size and is_binary(chunk)):
+                    return False
+                filled = bool(decode(chunk).strip()) or filled
+                size += len(chunk)
+                if size > most:
+                    return False
+        decode(b"", final=True)
+    except (OSError, ValueError, EOFError, zlib.error):
+        return False
+    return filled

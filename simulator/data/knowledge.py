@@ -9,16 +9,21 @@ from pydantic import JsonValue
 
 from simulator.core.errors import InputError
 from simulator.core.types import Passage
-from simulator.files.chunks import Document, chunks, document
-from simulator.files.columns import is_empty, normalised
-from simulator.files.office import presentation, presentation_pictures, word_document, word_pictures
-from simulator.files.packages import workbook_pictures
-from simulator.files.pdfs import pdf_document, pdf_pictures
-from simulator.files.quoting import shown
-from simulator.files.row import Row, fault
-from simulator.files.rows import WORKBOOKS, read_rows
-from simulator.files.text import plain_suffix, read_text
-from simulator.files.webpages import web_page
+from simulator.data.documents import (
+    Document,
+    chunks,
+    document,
+    pdf_document,
+    pdf_pictures,
+    presentation,
+    presentation_pictures,
+    web_page,
+    word_document,
+    word_pictures,
+)
+from simulator.data.files import plain_suffix, read_text, shown, workbook_pictures
+from simulator.data.tables import WORKBOOKS, read_rows
+from simulator.data.values import Row, fault, is_empty, normalised
 
 _DOCUMENTS: Mapping[str, Callable[[str], Document]] = {
     **dict.fromkeys((".md", ".markdown", ".mdx", ".txt", ".text", ".rst"), document),
@@ -170,7 +175,7 @@ def _from_document(whole: Document, place: str, name: str) -> Iterator[Passage]:
 def _from_workbook(file: Path, place: str, name: str) -> Iterator[Passage]:
     """The rows of worksheets that have a column of texts; another worksheet is one text."""
     # Loaded here: a knowledge base without Excel files starts without their reader.
-    from simulator.files.workbooks import column_row, read_workbook, worksheet_rows, worksheet_text
+    from simulator.data.tables import column_row, read_workbook, worksheet_rows, worksheet_text
 
     sheets = [sheet for sheet in read_workbook(file) if sheet.lines]
     several = len(sheets) > 1

@@ -1,1 +1,0 @@
-"""Single-turn data sets: rows of a file, what is wrong with some of them, and who grades them."""
