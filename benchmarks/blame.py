@@ -22,7 +22,7 @@ from simulator.core.shelves import DEMO
 from simulator.core.types import Conversation, Ended, GradingContext, RedRules, Results, Run, Score
 from simulator.data.knowledge import read_knowledge
 from simulator.judging import Panel
-from simulator.spending import Ledger
+from simulator.models.pricing import Ledger
 from simulator.stage import Stage
 
 CAUSES: tuple[Cause, ...] = get_args(Cause)

@@ -14,8 +14,8 @@ from simulator.cluster.engine import perform as on_workers
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
 from simulator.experiment import create_run, perform
+from simulator.models.pricing import Ledger
 from simulator.plan import read_plan
-from simulator.spending import Ledger
 from simulator.stage import Stage
 from simulator.store import RunFile, read_run
 from tests.playing import Quiet

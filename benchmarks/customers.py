@@ -33,8 +33,8 @@ from simulator.customers.figures import customers, length, spread
 from simulator.customers.guessing import NaiveBayes
 from simulator.customers.lines import lines_of
 from simulator.experiment import create_run, perform
+from simulator.models.pricing import Ledger
 from simulator.plan import read_plan
-from simulator.spending import Ledger
 from simulator.stage import Stage
 from simulator.store import find_run, read_run
 from simulator.text.evidence import coverage

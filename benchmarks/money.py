@@ -21,8 +21,8 @@ from simulator.commands.app import main as command
 from simulator.core.settings import JPY_PER_USD, Settings
 from simulator.core.templates import LANGUAGES
 from simulator.core.types import Language, Usage
+from simulator.models.pricing import Prices
 from simulator.plan import read_plan
-from simulator.spending import Prices
 from simulator.store import find_run, read_run
 from tests.servers.openai import OpenAIServer, Reply, play, serve
 

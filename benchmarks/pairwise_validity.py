@@ -14,14 +14,15 @@ from typing import Any, NamedTuple
 
 from simulator.analysis import trivial
 from simulator.analysis.intervals import interval_of_mean
-from simulator.connections import Connections
 from simulator.core import shelves
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import Answer, Case, GradingContext, Message, Passage, Turn
 from simulator.data.tables import read_rows
-from simulator.limits import GRADING
-from simulator.models import Models
+from simulator.models.client import Connections
+from simulator.models.limiter import GRADING
+from simulator.models.pricing import Ledger
+from simulator.models.providers import Models
 from simulator.pairwise.figures import Apart, Compared, compared
 from simulator.pairwise.judging import ModelJudging, PairJudging
 from simulator.pairwise.kept import Kept
@@ -30,7 +31,6 @@ from simulator.pairwise.pairs import Pair
 from simulator.pairwise.prompt import PairPrompt
 from simulator.pairwise.sitting import judged
 from simulator.pairwise.stand_in import StandInJudging
-from simulator.spending import Ledger
 
 # The dimension that counts where people judged several.
 OVERALL = "overall"

@@ -29,7 +29,7 @@ from simulator.core.errors import InputError, RehearsalError, UnknownName
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, load
 from simulator.core.shelves import judge_names
-from simulator.spending import Ledger
+from simulator.models.pricing import Ledger
 from simulator.stage import Stage
 
 # Published scorers shown at most, the best first.

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from simulator.cache import close_to_others, private_file, private_folder
     from simulator.core import answers as returned
     from simulator.core.answers import passages_of
     from simulator.core.bodies import ACCEPTED, PIECE, BodyError, unpacked
@@ -37,9 +36,10 @@ if TYPE_CHECKING:
         traits_of,
     )
     from simulator.data.knowledge import read_knowledge
-    from simulator.exchange import client_words, http_client
-    from simulator.patience import Notices
-    from simulator.rates import wait_asked_for
+    from simulator.models.cache import close_to_others, private_file, private_folder
+    from simulator.models.exchange import client_words, http_client
+    from simulator.models.limiter import wait_asked_for
+    from simulator.models.patience import Notices
     from simulator.text import choices as multiple_choice
     from simulator.text import metrics
     from simulator.text.acts import is_handover
@@ -53,13 +53,13 @@ _HOME = {
     "unpacked": "core.bodies",
     "ACCEPTED": "core.bodies",
     "PIECE": "core.bodies",
-    "client_words": "exchange",
-    "close_to_others": "cache",
-    "private_file": "cache",
-    "private_folder": "cache",
-    "http_client": "exchange",
-    "wait_asked_for": "rates",
-    "Notices": "patience",
+    "client_words": "models.exchange",
+    "close_to_others": "models.cache",
+    "private_file": "models.cache",
+    "private_folder": "models.cache",
+    "http_client": "models.exchange",
+    "wait_asked_for": "models.limiter",
+    "Notices": "models.patience",
     "Answer": "core.types",
     "Case": "core.types",
     "Chat": "core.types",

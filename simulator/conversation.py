@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from simulator.allowance import BudgetSpent
 from simulator.core.answers import answer_of
 from simulator.core.concurrency import is_async, on_a_thread
 from simulator.core.errors import AccessDenied, BoundaryFailure, ModelFailure, RagFailure, RunFileError
@@ -27,6 +26,7 @@ from simulator.core.types import (
     Utterance,
     traits_of,
 )
+from simulator.models.pricing import BudgetSpent
 
 # Longer answers are cut, with a mark: a bot that dumps a megabyte must not fill every prompt and sheet.
 LONGEST_ANSWER = 20_000

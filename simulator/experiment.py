@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from simulator.allowance import BudgetSpent
 from simulator.conversation import Log, converse
 from simulator.core.errors import RehearsalError, RunFileError
 from simulator.core.settings import Settings
@@ -30,6 +29,7 @@ from simulator.core.types import (
     User,
     Utterance,
 )
+from simulator.models.pricing import BudgetSpent
 from simulator.stage import Stage
 from simulator.store import RunFile, new_run_id
 

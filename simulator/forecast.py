@@ -11,8 +11,8 @@ from typing import Literal, NamedTuple
 from simulator.amounts import Amounts, Course, Way, Who, amounts_of_each
 from simulator.core.types import Conversation, Language, Role, Spending
 from simulator.experience import Experience, Ratios, experience
+from simulator.models.pricing import together
 from simulator.sizes import ANSWER, GRADE, GRADES, PASSAGE, PASSAGES, Guess, Heard, shows_passages, tokens
-from simulator.spending import together
 from simulator.stage import Stage
 
 __all__ = ["ANSWER", "GRADE", "GRADES", "PASSAGE", "PASSAGES", "Forecast", "Unknown", "forecast", "tokens"]

@@ -15,9 +15,9 @@ from simulator.core.templates import fingerprint
 from simulator.core.types import PASSED, Embed, GradingContext
 from simulator.data.files import read_text
 from simulator.judging import Filling, FunctionJudging, Judging, ModelJudging, Panel, StandInJudging, counting
-from simulator.limits import GRADING
-from simulator.llm import Model
-from simulator.models import Models
+from simulator.models.client import Model
+from simulator.models.limiter import GRADING
+from simulator.models.providers import Models
 from simulator.outputs.judging import OutputJudges
 from simulator.rubrics import Form, Frame, Rubric, load_form, load_judge
 from simulator.text.normalise import tokenizer

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from simulator.allowance import BudgetSpent
 from simulator.core import replies
 from simulator.core import replies as kinds
 from simulator.core.concurrency import Worker, is_async, on_a_thread
@@ -16,10 +15,10 @@ from simulator.core.replies import FIFTHS, SHARE, checked, encodable, score_of
 from simulator.core.templates import stable_int
 from simulator.core.types import GradingContext, Score, State
 from simulator.data.datasets import labels_of
-from simulator.llm import Messages, Model
+from simulator.models.client import Messages, Model
+from simulator.models.pricing import JUDGE, BudgetSpent
 from simulator.repairs import Parts, ask_parts
 from simulator.rubrics import LONGEST_MATERIAL, Form, Frame, Rubric, within
-from simulator.spending import JUDGE
 from simulator.votes import settled
 
 # What of a malformed reply is shown to the model that is asked once more.

@@ -23,7 +23,7 @@ from simulator.core.templates import (
 )
 from simulator.core.types import Case, Language, Persona, Turn, Utterance
 from simulator.guard import LONGEST, Guard
-from simulator.llm import Messages, Model
+from simulator.models.client import Messages, Model
 from simulator.text.entity_meaning import codes
 from simulator.text.evidence import STOP_WORDS, denied, stem
 from simulator.text.numerals import quantities, unmatched

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from simulator.cache import cache_folder
 from simulator.core.errors import InputError
 from simulator.core.types import Results
+from simulator.models.cache import cache_folder
 from simulator.store import NAME, RunFile, find_run
 
 # What the program itself leaves in a run folder.

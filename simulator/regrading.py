@@ -3,11 +3,11 @@
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from simulator.allowance import BudgetSpent
 from simulator.core.errors import RehearsalError, RunFileError
 from simulator.core.types import Conversation, GradingContext, Score
 from simulator.experiment import first_of
 from simulator.grading import Grading
+from simulator.models.pricing import BudgetSpent
 from simulator.store import RunFile
 
 

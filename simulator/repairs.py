@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from simulator.core import replies
 from simulator.core.errors import AccessDenied, MalformedReply, ModelFailure
-from simulator.llm import Messages, Model
+from simulator.models.client import Messages, Model
 
 Parts = dict[str, replies.Reply | ModelFailure]
 # The problems by part, and the whole reply; the messages and the form that ask for these parts once more.

@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from simulator import __version__
-from simulator.cache import ResponseCache
-from simulator.connections import Connections
 from simulator.conversation import ask_plainly
 from simulator.core import shelves
 from simulator.core.errors import InputError, UnknownName
@@ -24,15 +22,16 @@ from simulator.core.templates import LANGUAGES, fingerprint, stable_int
 from simulator.core.types import Chat, Conversation, Persona, Rag, Role, Run, User, Utterance
 from simulator.grading import Grading
 from simulator.judging import Panel
-from simulator.llm import Model
 from simulator.masking import MaskedRag, MaskedUser, masked_talks, redactor_of
-from simulator.models import Models
+from simulator.models.cache import ResponseCache
+from simulator.models.client import Connections, Model
+from simulator.models.pricing import Ledger
+from simulator.models.providers import Models
 from simulator.opening import OpeningPrompts, VoicedOpening
 from simulator.privacy.redactor import Redactor
 from simulator.prompting.applied import applied
 from simulator.rubrics import Rubric
 from simulator.scripts import MixedUser, lines_of_file, replayed, said_in_run, script_of, unused
-from simulator.spending import Ledger
 from simulator.store import find_run, read_run
 from simulator.typing_variation import VaryingUser
 from simulator.users import PersonaUser, UserPrompts

@@ -34,7 +34,7 @@ from simulator.core.types import (
     Usage,
     Utterance,
 )
-from simulator.spending import JUDGE
+from simulator.models.pricing import JUDGE
 
 NAME = "run.sqlite"
 _PLANNED = 'INSERT INTO conversations (id, position, persona, repeat, "case") VALUES (?, ?, ?, ?, ?)'

@@ -19,7 +19,7 @@ from simulator.core.templates import (
 )
 from simulator.core.types import Case, Language, Persona, Turn, Utterance
 from simulator.guard import RULES, Guard
-from simulator.llm import Messages, Model
+from simulator.models.client import Messages, Model
 
 _VARIABLES: dict[str, set[str]] = {
     "greeting": set(),

@@ -15,8 +15,8 @@ from simulator.core.settings import Settings
 from simulator.core.types import Conversation, Results
 from simulator.experiment import Progress, create_run
 from simulator.experiment import perform as perform_here
+from simulator.models.pricing import Ledger
 from simulator.plan import read_plan
-from simulator.spending import Ledger
 from simulator.stage import Stage
 from simulator.store import RunFile, read_run
 from tests.playing import Quiet

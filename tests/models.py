@@ -8,14 +8,13 @@ from pydantic import SecretStr
 from tenacity import wait_none
 from tenacity.wait import wait_base
 
-from simulator.cache import ResponseCache
-from simulator.connections import Connections
 from simulator.core import replies
 from simulator.core.replies import KINDS
 from simulator.core.roles import Endpoint
 from simulator.core.types import Role
-from simulator.llm import Messages, Model
-from simulator.spending import Ledger
+from simulator.models.cache import ResponseCache
+from simulator.models.client import Connections, Messages, Model
+from simulator.models.pricing import Ledger
 from tests.servers.openai import OpenAIServer
 
 KEY = "sk-very-secret"

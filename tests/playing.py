@@ -9,8 +9,6 @@ from typing import Any, get_args
 from pydantic import SecretStr
 from tenacity import wait_none
 
-from simulator.cache import ResponseCache
-from simulator.connections import Connections
 from simulator.core import shelves
 from simulator.core.roles import Endpoint
 from simulator.core.settings import Settings
@@ -30,9 +28,10 @@ from simulator.core.types import (
     Turn,
 )
 from simulator.judging import ModelJudging
-from simulator.llm import Model
+from simulator.models.cache import ResponseCache
+from simulator.models.client import Connections, Model
+from simulator.models.pricing import Ledger
 from simulator.rubrics import Frame, Rubric
-from simulator.spending import Ledger
 from simulator.stage import Stage
 from simulator.store import RunFile
 from simulator.users import PersonaUser, UserPrompts

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from simulator.allowance import Allowance, BudgetSpent
+from simulator.models.pricing import Allowance, BudgetSpent
 
 
 async def call(allowance: Allowance, most: float, cost: float, seen: list[float]) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from simulator.commands.app import main
 from simulator.core.types import Ended, Results, Usage
-from simulator.spending import Prices
+from simulator.models.pricing import Prices
 from simulator.store import find_run, read_run
 from tests.servers.openai import OpenAIServer, Reply, play, serve
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from simulator.cache import Mode, ResponseCache, cache_folder, request_key
+from simulator.models.cache import Mode, ResponseCache, cache_folder, request_key
 from tests.models import GOOD, connected, model_at, verdict
 from tests.servers.openai import OpenAIServer
 

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from simulator.cache import ResponseCache
 from simulator.commands.app import main
-from simulator.kept_answers import cache_file
+from simulator.models.cache import ResponseCache, cache_file
 
 BODY: dict[str, Any] = {"choices": [{"message": {"content": "はい" * 500}}]}
 

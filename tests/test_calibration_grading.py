@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from simulator.allowance import BudgetSpent
 from simulator.calibration.grading import JudgeName, Sitting, filed, grades_of, judged_with, sample
 from simulator.calibration.labels import LabelFile, read_labels
 from simulator.core.errors import AccessDenied, UnknownName
 from simulator.core.settings import Settings
+from simulator.models.pricing import BudgetSpent
 from simulator.stage import Stage
 from tests.labelled import labelled, written
 from tests.playing import a_stage

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from simulator.cache import cache_folder
 from simulator.commands.app import main
 from simulator.core.roles import DEFAULT_MODELS
+from simulator.models.cache import cache_folder
 from tests.servers.openai import FAULTS, OpenAIServer, Reply, serve
 
 KEY = "sk-very-secret-0123456789"

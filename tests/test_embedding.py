@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from simulator.core.errors import AccessDenied, ModelFailure
-from simulator.embedding import MOST_TEXTS, Batches, Embedded
+from simulator.models.embedding import MOST_TEXTS, Batches, Embeddings
 
 
 class Endpoint:
@@ -15,11 +15,11 @@ class Endpoint:
         self.failure = failure or ModelFailure("error", "400: too long")
         self.requests: list[list[str]] = []
 
-    async def __call__(self, texts: list[str]) -> Embedded:
+    async def __call__(self, texts: list[str]) -> Embeddings:
         self.requests.append(texts)
         if any(text.startswith("bad") for text in texts):
             raise self.failure
-        return Embedded(list(texts), sum(map(len, texts)))
+        return Embeddings(list(texts), sum(map(len, texts)))
 
 
 async def test_what_is_asked_at_once_is_one_request() -> None:
@@ -83,17 +83,17 @@ async def test_whoever_gives_up_takes_nobody_along() -> None:
 
     assert endpoint.requests == [["a", "c"]]
     assert isinstance(found[1], asyncio.CancelledError)
-    assert isinstance(found[2], Embedded)
+    assert isinstance(found[2], Embeddings)
 
 
 async def test_closing_gives_up_what_is_under_way() -> None:
     """Nobody is left waiting for an endpoint that never answers."""
     begun = asyncio.Event()
 
-    async def hang(_: list[str]) -> Embedded:
+    async def hang(_: list[str]) -> Embeddings:
         begun.set()
         await asyncio.Event().wait()
-        return Embedded([], 0)
+        return Embeddings([], 0)
 
     batches = Batches(hang, tick=0)
     asked = asyncio.create_task(batches(["a"]))

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from simulator.cache import cache_folder
 from simulator.commands.app import main
 from simulator.core.errors import RagFailure
 from simulator.core.types import Answer, Passage
 from simulator.heard import first_cases, hear, heard
+from simulator.models.cache import cache_folder
 from simulator.sizes import Bounds, tokens
 from tests.playing import a_case, a_stage, a_talk
 from tests.servers.openai import OpenAIServer, serve

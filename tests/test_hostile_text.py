@@ -12,7 +12,7 @@ from simulator.core.replies import encodable
 from simulator.core.types import Answer, GradingContext, Language, Message, Passage, Turn
 from simulator.counting.stand_ins import LexicalJudge
 from simulator.judging import ModelJudging
-from simulator.llm import Model
+from simulator.models.client import Model
 from simulator.rubrics import LONGEST_EARLIER, LONGEST_MATERIAL
 from tests.playing import RUBRICS, SAYS, a_case, an_exhibit, at, grader
 from tests.servers.openai import OpenAIServer

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from simulator.allowance import BudgetSpent
 from simulator.core.errors import AccessDenied, InputError, ModelFailure, RunFileError
 from simulator.core.types import Answer, Embed, Failure, GradingContext, Language, Passage, Score, Turn
 from simulator.judging import KEPT_REPLY, FunctionJudging, Judging, Panel, StandInJudging
+from simulator.models.pricing import BudgetSpent
 from tests.playing import RUBRICS, SAYS, a_case, a_turn, an_exhibit, at, frame, grader, rubric
 from tests.servers.faults import FAULTS, Reply, script
 from tests.servers.openai import OpenAIServer, play

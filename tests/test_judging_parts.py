@@ -6,14 +6,13 @@ from typing import Any
 import pytest
 from tenacity import wait_none
 
-from simulator.cache import ResponseCache
-from simulator.connections import Connections
 from simulator.core.errors import AccessDenied, MalformedReply
 from simulator.core.replies import form, read_parts
 from simulator.core.types import Score
 from simulator.judging import ModelJudging
-from simulator.llm import Model
-from simulator.spending import Ledger
+from simulator.models.cache import ResponseCache
+from simulator.models.client import Connections, Model
+from simulator.models.pricing import Ledger
 from tests.playing import RUBRICS, an_exhibit, endpoint, frame, rubric
 from tests.servers.faults import Reply, error, script
 from tests.servers.openai import OpenAIServer

@@ -6,8 +6,17 @@ from collections.abc import Sequence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.limits import DIALOGUE, GRADING, Limiter, Place
-from simulator.rates import MINUTE, REQUESTS, TOKENS, Rates, Window
+from simulator.models.limiter import (
+    DIALOGUE,
+    GRADING,
+    MINUTE,
+    REQUESTS,
+    TOKENS,
+    Limiter,
+    Permit,
+    Rates,
+    Window,
+)
 from tests.properties import examples
 from tests.virtual_time import run_virtually
 
@@ -24,7 +33,7 @@ class Call:
     def __init__(self, limiter: Limiter, priority: int, order: list[str], name: str = "") -> None:
         self.limiter, self.priority, self.order, self.name = limiter, priority, order, name
         self.over = asyncio.Event()
-        self.place: Place | None = None
+        self.place: Permit | None = None
         self.task = asyncio.create_task(self._run())
 
     async def _run(self) -> None:
@@ -89,14 +98,14 @@ async def test_at_least_one_call_is_always_allowed() -> None:
     """However often it is refused."""
     limiter = Limiter(3)
     for moment in range(10):
-        limiter.refused(Place(float("inf")))
+        limiter.refused(Permit(float("inf")))
         assert limiter.allowed >= 1, moment
 
 
 async def test_room_grows_back_by_one_a_round_up_to_the_ceiling() -> None:
     """As many successes as there is room make room for one more."""
     limiter = Limiter(8)
-    limiter.refused(Place(float("inf")))
+    limiter.refused(Permit(float("inf")))
     for _ in range(5):
         limiter.succeeded()
     assert 4.9 < limiter.allowed < 5.5
@@ -108,7 +117,7 @@ async def test_room_grows_back_by_one_a_round_up_to_the_ceiling() -> None:
 async def test_new_room_is_used_at_once() -> None:
     """A call that waits goes in when a success makes room, before anyone leaves."""
     limiter, order = Limiter(2), list[str]()
-    limiter.refused(Place(float("inf")))
+    limiter.refused(Permit(float("inf")))
     first, second = (Call(limiter, DIALOGUE, order, name) for name in "ab")
     await at_rest()
     assert order == ["a"]
@@ -154,7 +163,7 @@ async def _history(ceiling: int, steps: Sequence[tuple[str, int]]) -> None:
         if step == "start":
             calls.append(Call(limiter, number % 2, []))
         elif step == "refuse":
-            limiter.refused(Place(float("inf") if number % 2 else -1.0))
+            limiter.refused(Permit(float("inf") if number % 2 else -1.0))
         elif step == "succeed":
             limiter.succeeded()
         elif chosen:

@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 
-from simulator.allowance import BudgetSpent
-from simulator.cache import ResponseCache
 from simulator.core.errors import MalformedReply, ModelFailure
 from simulator.core.replies import strict_schema
 from simulator.core.types import Usage
-from simulator.limits import DIALOGUE, GRADING
-from simulator.spending import Ledger
+from simulator.models.cache import ResponseCache
+from simulator.models.limiter import DIALOGUE, GRADING
+from simulator.models.pricing import BudgetSpent, Ledger
 from tests.models import ASKED, GOOD, KEY, VERDICT, connected, model_at, verdict
 from tests.servers.openai import Faults, OpenAIServer, Reply, error, script
 

@@ -9,11 +9,11 @@ import openai
 import pytest
 from tenacity import RetryCallState, Retrying, wait_fixed
 
-from simulator.cache import ResponseCache
-from simulator.connections import ATTEMPTS
 from simulator.core.errors import AccessDenied, ModelFailure
-from simulator.limits import RetryAfter
-from simulator.spending import Ledger
+from simulator.models.cache import ResponseCache
+from simulator.models.client import ATTEMPTS
+from simulator.models.limiter import RetryAfter
+from simulator.models.pricing import Ledger
 from tests.models import ASKED, GOOD, KEY, connected, model_at, verdict
 from tests.servers.faults import BAD_GATEWAY
 from tests.servers.openai import FAULTS, OpenAIServer, Reply, error, script

@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from simulator.cache import ResponseCache
-from simulator.connections import Connections
 from simulator.core.errors import ModelFailure
 from simulator.core.roles import Endpoint
 from simulator.core.types import Role
-from simulator.limits import DIALOGUE, GRADING
-from simulator.llm import Model
-from simulator.spending import Ledger
+from simulator.models.cache import ResponseCache
+from simulator.models.client import Connections, Model
+from simulator.models.limiter import DIALOGUE, GRADING
+from simulator.models.pricing import Ledger
 from tests.models import ASKED, GOOD, KEY, connected, model_at, verdict
 from tests.servers.faults import Reply
 from tests.servers.metering import Meter

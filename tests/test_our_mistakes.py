@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from simulator import experiment
-from simulator.cache import cache_folder
 from simulator.commands.app import main
 from simulator.core.types import Conversation
+from simulator.models.cache import cache_folder
 from simulator.store import find_run, read_run
 
 SECRET = "sk-hunter2-4711-secret"

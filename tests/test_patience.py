@@ -17,9 +17,8 @@ from simulator.core import shelves
 from simulator.core.errors import ModelFailure, OutOfPatience
 from simulator.core.settings import load
 from simulator.core.translations import told_in
-from simulator.limits import Limiter, RetryAfter
-from simulator.patience import HeldUp, Notices, Patience
-from simulator.rates import Pause, Rates
+from simulator.models.limiter import Limiter, Pause, Rates, RetryAfter
+from simulator.models.patience import HeldUp, Notices, Patience
 from simulator.store import find_run, read_run
 from tests.models import ASKED, GOOD, connected, model_at
 from tests.servers.faults import Reply

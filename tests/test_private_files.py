@@ -11,8 +11,8 @@ import pytest
 
 from rag_adapters._index import open_index
 from simulator import Passage
-from simulator.cache import ResponseCache, cache_folder
 from simulator.commands.app import main
+from simulator.models.cache import ResponseCache, cache_folder
 from tests.servers.openai import serve
 
 PASSAGES = [

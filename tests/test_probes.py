@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator.core.types import Case, GradingContext, Language, Passage
-from simulator.probes.families import same_family
+from simulator.models.families import same_family
 from simulator.probes.making import probes
 from simulator.probes.probe import KINDS, Probe
 from simulator.probes.sources import bundled

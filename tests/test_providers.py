@@ -10,13 +10,13 @@ from langchain_core.language_models import FakeListChatModel
 from pydantic import SecretStr
 from tenacity import wait_none
 
-from simulator.cache import ResponseCache
-from simulator.connections import Connections
 from simulator.core.errors import AccessDenied, InputError, MalformedReply, ModelFailure
 from simulator.core.replies import NextLine
 from simulator.core.roles import Endpoint
-from simulator.providers import ProviderModel
-from simulator.spending import Ledger
+from simulator.models.cache import ResponseCache
+from simulator.models.client import Connections
+from simulator.models.pricing import Ledger
+from simulator.models.providers import ProviderModel
 from tests.servers.anthropic import AnthropicServer, speaks
 from tests.servers.loopback import on_thread
 

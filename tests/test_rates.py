@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.rates import (
+from simulator.models.limiter import (
     LONGEST_TOLD,
     MINUTE,
     REQUESTS,

@@ -4,11 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.allowance import BudgetSpent
 from simulator.core.errors import InputError
 from simulator.core.settings import Price, Settings
 from simulator.core.types import Role, Spending, Usage
-from simulator.spending import Ledger, Prices, check_prices
+from simulator.models.pricing import BudgetSpent, Ledger, Prices, check_prices
 from tests.rehearsed import rehearsed
 
 PRICED, UNPRICED = "gpt-4.1", "nobody-knows-this-model"

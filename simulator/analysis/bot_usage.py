@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 
 from simulator.core.settings import from_run
 from simulator.core.types import Results, Spending, Usage
+from simulator.models.pricing import Prices
 from simulator.reading import Talks
-from simulator.spending import Prices
 
 # Its model is one of the run's own roles: what its answers took stands with those.
 _OWN = "demo"

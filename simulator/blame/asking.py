@@ -16,8 +16,8 @@ from simulator.conversation import ask
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import Answer, Passage, Query, Rag, Results
+from simulator.models.pricing import Ledger
 from simulator.outcome import figures_of
-from simulator.spending import Ledger
 from simulator.stage import Stage
 from simulator.store import note, read_run
 from simulator.text.segments import normalise, sentences

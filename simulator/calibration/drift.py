@@ -5,13 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from simulator.analysis.resampling import Draws, drawn_mean, interval
-from simulator.cache import ResponseCache
 from simulator.calibration import stored
 from simulator.calibration.grading import Grade, JudgeName, Sitting, grades_of, sample
 from simulator.calibration.labels import LabelFile, Labelled, mark_between_references, read_labels
 from simulator.calibration.stored import Calibration, Drift
 from simulator.core.errors import InputError
 from simulator.core.types import Value
+from simulator.models.cache import ResponseCache
 from simulator.stage import Stage
 
 # Rows that are graded again at most, and the shift (of 0..1) that is drift however few they are.

@@ -6,9 +6,9 @@ from simulator.calibration.grading import graders_of
 from simulator.core import shelves
 from simulator.core.types import GradingContext, Spending
 from simulator.judging import FunctionJudging, ModelJudging, Panel
+from simulator.models.pricing import together
 from simulator.rubrics import Form, load_form
 from simulator.sizes import GRADE, GRADES, tokens
-from simulator.spending import together
 from simulator.stage import Stage
 
 

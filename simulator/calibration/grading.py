@@ -7,13 +7,13 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from simulator.allowance import BudgetSpent
 from simulator.calibration.labels import Labelled, exhibit_of
 from simulator.core.errors import InputError, RehearsalError, UnknownName
 from simulator.core.settings import Settings
 from simulator.core.templates import fingerprint
 from simulator.core.types import GradingContext, Score
 from simulator.judging import Judging, Panel
+from simulator.models.pricing import BudgetSpent
 from simulator.rubrics import Rubric, load_judge
 from simulator.stage import Stage
 

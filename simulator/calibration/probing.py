@@ -20,11 +20,11 @@ from simulator.core.types import Case, GradingContext, Language, Passage, Score,
 from simulator.data.cases import read_cases
 from simulator.data.knowledge import read_knowledge
 from simulator.judging import Panel
+from simulator.models.pricing import Ledger
 from simulator.probes.making import probes
 from simulator.probes.probe import Probe
 from simulator.probes.sources import bundled
 from simulator.rubrics import Rubric, load_judge
-from simulator.spending import Ledger
 from simulator.stage import Stage
 
 

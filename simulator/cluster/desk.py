@@ -13,14 +13,13 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import IO, Any, get_args
 
-from simulator.allowance import Allowance
 from simulator.cluster.outbox import Outbox
 from simulator.core.errors import RehearsalError
 from simulator.core.roles import endpoints
 from simulator.core.settings import PREFIX, from_run
 from simulator.core.types import Case, Conversation, GradingContext, Persona, Rag, Role, Score
 from simulator.experiment import Sitting, first_of
-from simulator.spending import Ledger
+from simulator.models.pricing import Allowance, Ledger
 from simulator.stage import Stage
 
 # Seconds without an order after which nobody is expected to give one.

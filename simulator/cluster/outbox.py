@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from simulator.core.types import Answer, Conversation, Ended, Role, Run, Score, Usage, Utterance
-from simulator.spending import JUDGE
+from simulator.models.pricing import JUDGE
 
 
 class Outbox:

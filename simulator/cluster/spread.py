@@ -25,7 +25,7 @@ from simulator.core.types import (
     Utterance,
 )
 from simulator.experiment import Progress, Record, Sitting
-from simulator.spending import JUDGE
+from simulator.models.pricing import JUDGE
 from simulator.stage import Stage
 
 # A conversation that so many lost batches held is not given to another worker.

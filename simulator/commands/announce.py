@@ -16,8 +16,8 @@ from simulator.core.types import Conversation, Role, Spending
 from simulator.data.cases import Columns, columns_of
 from simulator.data.knowledge import unread
 from simulator.forecast import Forecast, by_role, forecast
+from simulator.models.pricing import check_prices, together
 from simulator.sizes import Heard
-from simulator.spending import check_prices, together
 from simulator.stage import Stage
 
 # Names of unread files that are listed at most.

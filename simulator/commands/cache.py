@@ -11,7 +11,7 @@ from simulator.commands.options import takes
 from simulator.core.settings import load
 
 if TYPE_CHECKING:
-    from simulator.kept_answers import Kept
+    from simulator.models.cache import CacheContents
 
 # fmt: off
 Action = Annotated[Literal["show", "clear"], typer.Argument(help="What to do.", show_default=True)]
@@ -32,7 +32,7 @@ def command(flags: dict[str, Any], action: Action = "show", older_than: OlderTha
     Runs and reports need none of it: a cleared answer is only paid for again when it is asked for again.
     """
     from simulator.core.errors import InputError
-    from simulator.kept_answers import cache_file, clear, kept, size_of
+    from simulator.models.cache import cache_file, clear, kept, size_of
 
     settings, path = load(flags), cache_file()
     if action == "show" and older_than is not None:
@@ -51,7 +51,7 @@ def command(flags: dict[str, Any], action: Action = "show", older_than: OlderTha
     return 0
 
 
-def _show(rows: "list[Kept]", path: str, size: int) -> None:
+def _show(rows: "list[CacheContents]", path: str, size: int) -> None:
     from simulator.core.translations import plain
 
     total = sum(row.entries for row in rows)

@@ -154,7 +154,7 @@ def _probe(wish: "ProbeWish", settings: "Settings", folder: Path) -> int:
 
 def _perform(work: "Calibrating") -> int:
     from simulator.core.errors import InputError, RehearsalError
-    from simulator.spending import check_prices
+    from simulator.models.pricing import check_prices
 
     sitting = work.sitting()
     estimate = work.forecast(sitting)

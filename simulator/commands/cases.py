@@ -97,7 +97,7 @@ def make(  # noqa: PLR0917 - one for each option
     command pays for nothing twice.
     """
     from simulator.making.making import Making, MakingWish
-    from simulator.spending import check_prices
+    from simulator.models.pricing import check_prices
 
     settings = load({**flags, "to": [to] if to else None})
     path = Path(out)

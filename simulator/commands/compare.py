@@ -59,8 +59,8 @@ def command(
     wins, ties and losses, whether order or length swayed the judge, and ratings of all runs (Bradley-Terry).
     Verdicts are kept beside the later run (pairwise.jsonl): repeated, it pays for nothing twice.
     """
+    from simulator.models.pricing import check_prices
     from simulator.pairwise.comparing import Comparing
-    from simulator.spending import check_prices
 
     settings = load(flags)
     work = Comparing(compared, settings, anchor=anchor)

@@ -133,7 +133,7 @@ def _examine(
     from simulator.core.roles import endpoints
     from simulator.examination.examining import Examiner
     from simulator.examination.kept import examined_of, still_open
-    from simulator.spending import Ledger, check_prices
+    from simulator.models.pricing import Ledger, check_prices
     from simulator.stage import Stage
 
     results = file.results()

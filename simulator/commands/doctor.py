@@ -58,8 +58,8 @@ def command(flags: dict[str, Any], data: Cases = None, outputs: Outputs = None) 
 async def _examine(settings: Settings) -> int:
     from simulator.commands.announce import check_target, counted
     from simulator.core.roles import endpoints
+    from simulator.models.pricing import Ledger
     from simulator.plan import read_plan
-    from simulator.spending import Ledger
     from simulator.stage import Stage
     from simulator.whose_bot import with_bot
 

@@ -58,12 +58,12 @@ def _settings(file: "RunFile", flags: dict[str, Any], shown: Settings) -> Settin
 
 
 def _grade(file: "RunFile", settings: Settings, *, again: bool) -> str | None:
-    from simulator.connections import Connections
     from simulator.core.roles import check_players, endpoints
     from simulator.grading import Grading
-    from simulator.models import Models
+    from simulator.models.client import Connections
+    from simulator.models.pricing import Ledger
+    from simulator.models.providers import Models
     from simulator.regrading import grade, held_turns
-    from simulator.spending import Ledger
 
     results = file.results()
     turns, done = held_turns(results.conversations), [0]

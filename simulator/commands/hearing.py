@@ -59,8 +59,8 @@ def hearing(stage: "Stage", plan: Sequence[Conversation]) -> "Hearing | None":
 
 def remember(settings: "Settings", found: "Mapping[Language, Heard]") -> None:
     """Keeps what was heard of the bot, unless nothing is to be cached."""
-    from simulator.cache import private_folder
     from simulator.commands.sinks import write_atomically
+    from simulator.models.cache import private_folder
 
     if settings.cache == "off":
         return
@@ -101,7 +101,7 @@ def remember_answer(settings: "Settings", answer: Answer, language: Language) ->
 
 
 def _path() -> Path:
-    from simulator.cache import cache_folder
+    from simulator.models.cache import cache_folder
 
     return cache_folder() / "heard.json"
 

@@ -78,14 +78,14 @@ def _unknown(found: Sequence["Forecast"]) -> Iterator["Unknown"]:
 
 
 def _ends(cell: "Forecast", what: str) -> tuple[float | None, float | None]:
-    from simulator.spending import together as added
+    from simulator.models.pricing import together as added
 
     usual = added(list(cell.expected.values())).cost_usd
     return next(((each.low, each.high) for each in cell.unknown if each.what == what), (usual, usual))
 
 
 def _sum(parts: "Iterable[Mapping[Who, Spending]]") -> "ByModel":
-    from simulator.spending import together as added
+    from simulator.models.pricing import together as added
 
     found: dict[Any, list[Any]] = {}
     for part in parts:
@@ -96,8 +96,8 @@ def _sum(parts: "Iterable[Mapping[Who, Spending]]") -> "ByModel":
 
 def _planned(settings: Settings) -> tuple["Stage", Sequence[Conversation]]:
     from simulator.core.roles import endpoints
+    from simulator.models.pricing import Ledger
     from simulator.row_plan import plan_rows
-    from simulator.spending import Ledger
     from simulator.stage import Stage
     from simulator.whose_bot import with_bot
 
@@ -110,7 +110,7 @@ def _planned(settings: Settings) -> tuple["Stage", Sequence[Conversation]]:
 
 def _held(settings: Settings, run: Path) -> tuple["Stage", Sequence[Conversation]]:
     from simulator.core.roles import endpoints
-    from simulator.spending import Ledger
+    from simulator.models.pricing import Ledger
     from simulator.stage import Stage
     from simulator.store import read_run
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from simulator.allowance import BudgetSpent
 from simulator.core.errors import InputError, RehearsalError, RunFileError
 from simulator.core.secrets import restored
 from simulator.core.settings import Settings, load
@@ -30,6 +29,7 @@ from simulator.matrix.record import (
     shared,
 )
 from simulator.matrix.resolving import Resolved, from_record, in_language, resolved, with_files
+from simulator.models.pricing import BudgetSpent
 from simulator.prompting.chain import WHOLE
 from simulator.store import new_run_id, run_ids
 

@@ -19,7 +19,7 @@ def perform(work: "Probing") -> int:
     """Grades all probes, shows and keeps what came of it; gives the exit code."""
     from simulator.commands.calibrate import show_forecast
     from simulator.core.errors import InputError, RehearsalError
-    from simulator.spending import check_prices
+    from simulator.models.pricing import check_prices
 
     if work.settings.dry_run:
         return show_forecast(work.forecast(), as_json=work.settings.json_output)

@@ -61,7 +61,7 @@ def start(settings: Settings, run_id: str = "") -> "int | Over":
     from simulator.commands.shards import check_shard, remember_place, say_empty, sharded
     from simulator.core.roles import endpoints  # the engine: --help does without it
     from simulator.experiment import create_run
-    from simulator.spending import Ledger
+    from simulator.models.pricing import Ledger
     from simulator.stage import Stage
     from simulator.store import find_run
 
@@ -197,7 +197,7 @@ def _as_started(run: Run, settings: Settings) -> Settings:
 def _go_on(settings: Settings, file: "RunFile") -> "int | Over":
     from simulator.commands.check import frozen_answers
     from simulator.core.roles import endpoints
-    from simulator.spending import Ledger
+    from simulator.models.pricing import Ledger
     from simulator.stage import Stage
 
     results = file.results().model_copy(update={"scores": ()})  # of a large run, the larger part

@@ -170,7 +170,7 @@ def _of_run(name: str, settings: Settings, judges: str | None, by: str | None) -
 def _grade(work: "LabelledAnswers", wish: "Wish", how: "How", write: Path | None) -> int:
     from simulator.commands.calibrate import progress_on_stderr, show_forecast, total
     from simulator.core.errors import InputError, RehearsalError
-    from simulator.spending import check_prices
+    from simulator.models.pricing import check_prices
 
     estimate, settings = work.forecast(), work.stage.settings
     if settings.dry_run:

@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from simulator import __version__
-from simulator.cache import cache_folder, private_file, private_folder
 from simulator.core.errors import Unforeseen
 from simulator.core.secrets import HIDDEN, addressed, concealed, is_secret, known_secrets
 from simulator.core.settings import Settings, load
+from simulator.models.cache import cache_folder, private_file, private_folder
 
 NAME = "error.txt"
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from simulator.core.types import Language, Role, Spending
 from simulator.examination.crossing import FollowUp, Target
 from simulator.examination.examining import Examiner
+from simulator.models.pricing import Prices
 from simulator.sizes import ANSWER, PASSAGE, PASSAGES, tokens
-from simulator.spending import Prices
 from simulator.stage import Stage
 
 # Tokens of a filled-in form: the questions of an examiner, the verdict of a comparer.

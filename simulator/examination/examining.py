@@ -11,7 +11,7 @@ from simulator.core.types import Message, Query, Rag
 from simulator.examination import stand_in
 from simulator.examination.crossing import Crossing, Examined, FollowUp, Target, Verdict
 from simulator.examination.forms import Comparison, Prompts, Questions, follow_ups, verdict_of
-from simulator.llm import Model
+from simulator.models.client import Model
 from simulator.stage import Stage
 
 # What plays both parts where there is no model.

@@ -8,7 +8,7 @@ from simulator.core.replies import Reply
 from simulator.core.templates import check_languages, fingerprint, quote, read_toml, render
 from simulator.core.types import Language
 from simulator.examination.crossing import FollowUp, Outcome, Target, Verdict
-from simulator.llm import Messages
+from simulator.models.client import Messages
 from simulator.text.entity_meaning import half_width
 from simulator.text.typography import straight
 

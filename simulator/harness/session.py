@@ -13,7 +13,7 @@ from simulator.core import shelves
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, load
 from simulator.core.types import Conversation, Language, Rag, Results
-from simulator.spending import Ledger
+from simulator.models.pricing import Ledger
 from simulator.stage import Stage
 
 T = TypeVar("T")

@@ -9,7 +9,6 @@ from pydantic import BaseModel
 
 from simulator.core.templates import check_languages, fingerprint, quote, read_toml, render
 from simulator.core.types import Case, Language, Message
-from simulator.llm import Messages
 from simulator.making.articles import Article
 from simulator.making.forms import (
     Check,
@@ -22,6 +21,7 @@ from simulator.making.forms import (
 )
 from simulator.making.kinds import OUT_OF_SCOPE, PAIRED, Kind
 from simulator.making.plan import Task
+from simulator.models.client import Messages
 
 FILE = Path(__file__).with_name("questions.toml")
 _VARIABLES: dict[str, set[str]] = {

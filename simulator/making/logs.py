@@ -13,12 +13,12 @@ from simulator.core.templates import stable_int
 from simulator.core.types import Case, Facts, Language, Message
 from simulator.data.cases import read_cases
 from simulator.data.values import NO_QUESTION
-from simulator.llm import Model
 from simulator.making.acceptance import Acceptance
 from simulator.making.asking import Prompts
 from simulator.making.forms import Distilled, Speaker, Speakers
 from simulator.making.kinds import MADE, Made
 from simulator.making.writing import each_of
+from simulator.models.client import Model
 from simulator.privacy.redactor import Redactor, redacted_case
 from simulator.sizes import tokens
 from simulator.text.acts import parts

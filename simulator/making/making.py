@@ -5,14 +5,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from simulator.connections import Connections
 from simulator.core import shelves
 from simulator.core.errors import AccessDenied, ModelFailure
 from simulator.core.roles import LEXICAL, endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import Language, Role, Spending
-from simulator.limits import GRADING
-from simulator.llm import Model
 from simulator.making.articles import Article, read_articles
 from simulator.making.asking import Prompts
 from simulator.making.byrule import RuleMade
@@ -22,9 +19,11 @@ from simulator.making.logs import Logs
 from simulator.making.personas import save_personas
 from simulator.making.plan import Plan, Task
 from simulator.making.writing import Writer
-from simulator.models import Models
+from simulator.models.client import Connections, Model
+from simulator.models.limiter import GRADING
+from simulator.models.pricing import Ledger, Prices, together
+from simulator.models.providers import Models
 from simulator.sizes import ANSWER, tokens
-from simulator.spending import Ledger, Prices, together
 
 # How often what was rejected or failed is made up for with further tasks.
 ROUNDS = 3

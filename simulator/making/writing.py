@@ -9,7 +9,6 @@ from simulator.calibration.grading import worst_of
 from simulator.core.errors import AccessDenied, ModelFailure
 from simulator.core.templates import stable_int
 from simulator.core.types import Case, Facts, Message
-from simulator.llm import Model
 from simulator.making.acceptance import Acceptance, tags
 from simulator.making.articles import Article
 from simulator.making.asking import Prompts, check_form, draft_form
@@ -19,6 +18,7 @@ from simulator.making.index import Index
 from simulator.making.kinds import OUT_OF_SCOPE, Made, Rejected
 from simulator.making.plan import Task
 from simulator.making.wording import mistyped
+from simulator.models.client import Model
 
 Item = TypeVar("Item")
 # What an out-of-scope question is checked against: its own article and the nearest of all others.

@@ -17,9 +17,9 @@ from simulator.matrix.against import Against, Floats, Graded, against_best
 from simulator.matrix.figures import CellFigures, Compared, DataFigures, JudgeFigures, Labels
 from simulator.matrix.labelled import Read, f1_against_best, read_of
 from simulator.matrix.record import Held, Record, State, run_of, state_of
+from simulator.models.pricing import Prices
 from simulator.outcome import figures_of, gate_of
 from simulator.overview import counted
-from simulator.spending import Prices
 from simulator.store import NAME as RUN_FILE
 from simulator.store import read_run
 

@@ -6,14 +6,15 @@ from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
-from simulator.connections import Connections
 from simulator.core import shelves
 from simulator.core.errors import InputError
 from simulator.core.roles import LEXICAL, endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import Language, Results, Spending
-from simulator.limits import GRADING
-from simulator.models import Models
+from simulator.models.client import Connections
+from simulator.models.limiter import GRADING
+from simulator.models.pricing import Ledger
+from simulator.models.providers import Models
 from simulator.pairwise.figures import Apart, Compared, compared
 from simulator.pairwise.judging import ModelJudging, PairJudging, by_rule
 from simulator.pairwise.kept import Kept
@@ -23,7 +24,6 @@ from simulator.pairwise.prompt import PairPrompt
 from simulator.pairwise.sitting import judged
 from simulator.pairwise.stand_in import StandInJudging
 from simulator.sizes import tokens
-from simulator.spending import Ledger
 from simulator.store import find_run, read_run
 
 # Runs are shown as A, B, C ...

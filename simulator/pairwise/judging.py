@@ -7,7 +7,7 @@ from simulator.core.errors import AccessDenied, ModelFailure
 from simulator.core.replies import encodable
 from simulator.core.templates import fingerprint, stable_int
 from simulator.core.types import GradingContext
-from simulator.llm import Model
+from simulator.models.client import Model
 from simulator.pairwise.kept import Kept
 from simulator.pairwise.outcome import Ballot, Outcome, Read, Side, Verdict, outcome, settled
 from simulator.pairwise.pairs import Pair

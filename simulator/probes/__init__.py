@@ -1,6 +1,6 @@
 """Generated pairs with a known direction, to find out what moves a judge that should not, and the reverse."""
 
-from simulator.probes.families import same_family
+from simulator.models.families import same_family
 from simulator.probes.making import probes
 from simulator.probes.probe import EXPECTED, KINDS, Probe
 from simulator.probes.sources import bundled

@@ -8,9 +8,9 @@ from simulator.core.settings import dollars
 from simulator.core.templates import Texts
 from simulator.core.translations import plain
 from simulator.core.types import Language, Results, Spending
+from simulator.models.pricing import together
 from simulator.reports.section import Section
 from simulator.reports.table import Cell, Table, count
-from simulator.spending import together
 
 TEXT = Texts(Path(__file__).with_suffix(".toml"))
 

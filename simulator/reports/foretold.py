@@ -12,7 +12,7 @@ from simulator.core.translations import Words, plain
 from simulator.core.types import Spending
 from simulator.forecast import Forecast, Unknown
 from simulator.heard import QUESTIONS
-from simulator.spending import together
+from simulator.models.pricing import together
 
 TEXT = Texts(Path(__file__).with_name("forecast.toml"))
 # A first run of so many questions teaches what the next one takes.

@@ -26,8 +26,8 @@ from simulator.core.translations import Words, words_of
 from simulator.core.types import PASSED, Language, Results, Value
 from simulator.masking import masks_of
 from simulator.merging.telling import merged_note
+from simulator.models.families import same_family
 from simulator.privacy.patterns import mask
-from simulator.probes.families import same_family
 from simulator.reports.change_words import replay_note
 from simulator.reports.extras import consistency_line
 from simulator.reports.notes import Note

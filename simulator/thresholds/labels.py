@@ -14,10 +14,10 @@ from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import GradingContext, Score, Spending
 from simulator.judging import Panel
+from simulator.models.pricing import Ledger, together
 from simulator.outputs import parts as splitting
 from simulator.outputs.judging import OutputJudges
 from simulator.outputs.metric_file import Outputs
-from simulator.spending import Ledger, together
 from simulator.stage import Stage
 from simulator.thresholds.judged import Evidence, Judged, measured
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
 
 from simulator.core.errors import InputError
-from simulator.limits import RetryAfter
+from simulator.models.limiter import RetryAfter
 from simulator.reports.sheets.credentials import Account, account_of, are_named, credentials
 from simulator.reports.sheets.trouble import Conflict, in_one_line, is_expired, is_too_many, is_transient
 

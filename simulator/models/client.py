@@ -1,32 +1,213 @@
-"""Calls to OpenAI-compatible endpoints: one client per endpoint, one place that retries.
-
-Replies are asked for as a strict JSON schema, then in JSON mode, then as plain text with repair,
-whichever the endpoint understands; what it refused once (a format, a temperature, a seed) is
-remembered for the process and not asked for again.
-"""
+"""What the models of one process share: clients, limits, rates, and what was learnt of each model."""
 
 import asyncio
 import base64
+import importlib
+import math
+import sys
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from urllib.parse import parse_qsl
 
 from pydantic import BaseModel
-from tenacity import RetryCallState
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
+from tenacity.wait import wait_base
 
-from simulator.cache import request_key
-from simulator.connections import FORMATS, Connections
 from simulator.core import replies
 from simulator.core.errors import AccessDenied, MalformedReply, ModelFailure, OutOfPatience
 from simulator.core.replies import encodable
 from simulator.core.roles import Endpoint
+from simulator.core.settings import Settings
 from simulator.core.types import Usage
-from simulator.embedding import Embedded
-from simulator.exchange import NoAnswer, json_of, posted, reason_of
-from simulator.limits import DIALOGUE, Place
-from simulator.patience import HeldUp, Patience
-from simulator.rates import wait_asked_for
-from simulator.spending import Ledger
+from simulator.models.cache import ResponseCache, request_key
+from simulator.models.embedding import Batches, Embeddings, Send
+from simulator.models.exchange import NoAnswer, http_client, json_of, may_pass, posted, reason_of
+from simulator.models.limiter import (
+    DIALOGUE,
+    REQUESTS,
+    TOKENS,
+    Limiter,
+    Permit,
+    Rates,
+    RetryAfter,
+    Window,
+    wait_asked_for,
+)
+from simulator.models.patience import HeldUp, Notices, Patience
+from simulator.models.pricing import Ledger
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+T = TypeVar("T")
+ATTEMPTS = 6
+# Seconds that an idle connection is kept: many servers hang up after five.
+IDLE = 4.0
+# Seconds that the bot is given to be asked before the client is imported beside it.
+HEAD_START = 0.1
+CLIENT = "openai"
+FORMATS = ("schema", "json", "text")
+
+
+@dataclass
+class Abilities:
+    """What one model at one endpoint has been found to understand."""
+
+    reply_format: str = FORMATS[0]
+    refused: set[str] = field(default_factory=set)
+
+
+class Connections:
+    """The clients, limits and known abilities of one process; closed once, at the end."""
+
+    def __init__(
+        self,
+        *,
+        calls: int,
+        timeout: float,
+        cache: ResponseCache,
+        patience: float = 120.0,
+        wait: wait_base | None = None,
+    ) -> None:
+        """At most `calls` in flight per endpoint, given `timeout` seconds an attempt, `patience` in all."""
+        self.calls, self.timeout, self.patience, self.cache = calls, timeout, patience, cache
+        self.attempts = ATTEMPTS
+        self.wait = wait or RetryAfter(longest=math.inf)
+        self.notices = Notices()
+        self._clients: dict[tuple[str, str], AsyncOpenAI] = {}
+        self._limiters: dict[tuple[str, str], Limiter] = {}
+        self._abilities: dict[tuple[str, str], Abilities] = {}
+        self._windows: dict[tuple[str, str, int, int], Window] = {}
+        self._rates: dict[tuple[str, str, str, int | None, int | None], Rates] = {}
+        self._batches: dict[tuple[str, str, str], Batches] = {}
+        self._importing: asyncio.Task[Any] | None = None
+
+    @classmethod
+    def of(cls, settings: Settings, cache: ResponseCache | None = None) -> "Connections":
+        """As the settings say; `cache` in place of theirs."""
+        return cls(
+            calls=settings.calls,
+            timeout=settings.timeout,
+            patience=settings.patience,
+            cache=cache or ResponseCache(settings.cache),
+        )
+
+    def prepare(self) -> "asyncio.Task[Any]":
+        """Starts to import the client on a thread: it takes a while, and the bot can be asked meanwhile."""
+        if self._importing is None:
+            self._importing = asyncio.create_task(self._import())
+        return self._importing
+
+    async def _import(self) -> None:
+        """The thread would slow down those who ask the bot just now; while its answers come it is welcome."""
+        if CLIENT not in sys.modules:
+            await asyncio.sleep(HEAD_START)
+            await asyncio.to_thread(importlib.import_module, CLIENT)
+
+    def client(self, endpoint: Endpoint) -> "AsyncOpenAI":
+        """The one client of this address and key; making one costs 18 ms of CPU."""
+        where = (endpoint.url, endpoint.key.get_secret_value())
+        if where not in self._clients:
+            self._clients[where] = client_of(endpoint, self.timeout, self.calls)
+        return self._clients[where]
+
+    def limiter(self, endpoint: Endpoint) -> Limiter:
+        """The limit that all roles at this address and key share."""
+        where = (endpoint.url, endpoint.key.get_secret_value())
+        if where not in self._limiters:
+            why = f"{endpoint.address} takes no more calls within this minute"
+            said = partial(self.notices.waiting, endpoint.address, why=why)
+            self._limiters[where] = Limiter(self.calls, said)
+        return self._limiters[where]
+
+    def dialogue(self, *, goes_on: bool) -> None:
+        """Whether conversations are still held; when they are over, grades have all places."""
+        for limiter in self._limiters.values():
+            limiter.dialogue(goes_on=goes_on)
+
+    def rates(self, endpoint: Endpoint) -> Rates:
+        """The requests and tokens a minute of this model; what is given counts all models at the address."""
+        url, key = endpoint.url, endpoint.key.get_secret_value()
+        where = (url, key, endpoint.model, endpoint.rpm, endpoint.tpm)
+        if where not in self._rates:
+            given = [
+                (kind, most) for kind, most in ((REQUESTS, endpoint.rpm), (TOKENS, endpoint.tpm)) if most
+            ]
+            windows = [self._windows.setdefault((url, key, *each), Window(*each)) for each in given]
+            self._rates[where] = Rates(windows)
+        return self._rates[where]
+
+    def batches(self, endpoint: Endpoint, send: Send) -> Batches:
+        """Where texts for this embedding model are gathered; `send` is the first one's who asks."""
+        where = (endpoint.url, endpoint.key.get_secret_value(), endpoint.model)
+        return self._batches.setdefault(where, Batches(send))
+
+    def abilities(self, endpoint: Endpoint) -> Abilities:
+        """What this model has refused so far."""
+        return self._abilities.setdefault((endpoint.url, endpoint.model), Abilities())
+
+    async def persistently(
+        self,
+        patience: Patience,
+        before_wait: Callable[[RetryCallState], None],
+        call: Callable[..., Awaitable[T]],
+        *given: Any,
+    ) -> T:
+        """What the call gives, at the first attempt or a later one; nearly all succeed at the first."""
+        try:
+            return await call(*given)
+        except Exception as error:
+            if not may_pass(error):
+                raise
+            first = [error]
+
+        async def again() -> T:
+            if first:
+                raise first.pop()
+            return await call(*given)
+
+        attempts = AsyncRetrying(
+            stop=lambda state: state.attempt_number >= self.attempts or patience.is_over(state),
+            wait=self.wait,
+            retry=retry_if_exception(may_pass),
+            sleep=patience.sleep,
+            before_sleep=before_wait,
+            reraise=True,
+        )
+        return await attempts(again)
+
+    async def close(self) -> None:
+        """Closes every client, and the cache."""
+        for limiter in self._limiters.values():
+            limiter.close()
+        await asyncio.gather(*(batches.close() for batches in self._batches.values()))
+        if self._importing is not None:
+            await self._importing
+        await asyncio.gather(*(client.close() for client in self._clients.values()))
+        self.cache.close()
+
+
+def client_of(endpoint: Endpoint, timeout: float, calls: int) -> "AsyncOpenAI":
+    """A client with as many connections as there can be calls."""
+    from httpx2 import Limits
+    from openai import AsyncOpenAI  # half a second: only for runs with a model
+
+    # What stands behind a ? belongs to every request: the client would put its paths behind it.
+    address, _, query = endpoint.url.partition("?")
+    # Every call in flight has its connection, and keeps it for the next call.
+    pool = Limits(max_connections=calls, max_keepalive_connections=calls, keepalive_expiry=IDLE)
+    return AsyncOpenAI(
+        api_key=endpoint.key.get_secret_value(),
+        base_url=address,
+        default_query=dict(parse_qsl(query)),
+        max_retries=0,
+        timeout=timeout,
+        http_client=http_client(timeout=timeout, limits=pool),
+    )
+
 
 if TYPE_CHECKING:
     import httpx2
@@ -35,7 +216,6 @@ if TYPE_CHECKING:
 __all__ = ["Connections", "Messages", "Model"]
 
 Form = TypeVar("Form", bound=BaseModel)
-T = TypeVar("T")
 Messages = list[dict[str, str]]
 Body = dict[str, Any]
 # What is shown of an endpoint's own words.
@@ -45,7 +225,7 @@ LONGEST_REPLY = 1_000_000
 _DROPPABLE = ("temperature", "seed", "encoding_format")
 
 
-class Received(NamedTuple):
+class ModelReply(NamedTuple):
     """What an endpoint answered, the name of the request in the cache, and whether it came from there."""
 
     data: Any
@@ -133,14 +313,14 @@ class Model:
             self.connections.cache.put(request, data, self._whose)
         return vectors
 
-    async def _embedded(self, texts: list[str]) -> Embedded:
+    async def _embedded(self, texts: list[str]) -> Embeddings:
         """One request for all these texts."""
         data = await self._learning("/embeddings", lambda: self._embedding_body(texts), self._uncached)
         try:
             rows = _rows(data, len(texts))
         except (KeyError, TypeError, ValueError) as error:
             raise self._failure("malformed", f"not {len(texts)} embeddings in the reply") from error
-        return Embedded(rows, _usage(data, self.endpoint.model).tokens_in)
+        return Embeddings(rows, _usage(data, self.endpoint.model).tokens_in)
 
     def _embedding_body(self, texts: list[str]) -> Body:
         return {"model": self.endpoint.model, "input": texts, "encoding_format": "base64"}
@@ -165,7 +345,7 @@ class Model:
             self._keep(received)
         return Said(text, _usage(received.data, self.endpoint.model), received.request)
 
-    def _keep(self, received: Received) -> None:
+    def _keep(self, received: ModelReply) -> None:
         """Caches an answer once it has turned out to be of use."""
         if not received.cached:
             self.connections.cache.put(received.request, received.data, self._whose)
@@ -212,15 +392,15 @@ class Model:
             self.ledger.charge(self.endpoint.role, _usage(data, self.endpoint.model), cached=True)
         return data
 
-    async def _cached(self, path: str, body: Body, sent: Body) -> Received:
+    async def _cached(self, path: str, body: Body, sent: Body) -> ModelReply:
         request = self._named(path, body)
         data = self._kept(request)
         if data is not None:
-            return Received(data, request, cached=True)
+            return ModelReply(data, request, cached=True)
         async with self.ledger.room(self.endpoint.role, sent):
             data = await self._retried(path, sent)
             self.ledger.charge(self.endpoint.role, _usage(data, self.endpoint.model))
-        return Received(data, request, cached=False)
+        return ModelReply(data, request, cached=False)
 
     async def _uncached(self, path: str, _: Body, sent: Body) -> Any:
         return await self._retried(path, sent)
@@ -276,12 +456,12 @@ class Model:
         with patience.spending():
             return await posted(client, path, body, min(self.connections.timeout, patience.left))
 
-    def _place(self, body: Body) -> AbstractAsyncContextManager[Place]:
+    def _place(self, body: Body) -> AbstractAsyncContextManager[Permit]:
         """Room for one call, in the order of priority and within the rates."""
         tokens, is_bot = self._rates.estimate(body), self.endpoint.role == "demo"
         return self._limiter.slot(self.priority, self._rates, tokens=tokens, is_bot=is_bot)
 
-    def _refused(self, place: Place, error: Exception) -> None:
+    def _refused(self, place: Permit, error: Exception) -> None:
         """Takes a call that came to nothing out of the rates; 429 makes all calls to this model wait."""
         if place.ticket is not None:
             self._rates.failed(place.ticket)
@@ -294,7 +474,7 @@ class Model:
             if seconds < self.connections.patience:  # nobody would wait longer: each call finds out itself
                 self._rates.hold(seconds, asyncio.get_running_loop().time())
 
-    def _told(self, place: Place, headers: Mapping[str, str]) -> None:
+    def _told(self, place: Permit, headers: Mapping[str, str]) -> None:
         if place.ticket is not None and headers:
             self._rates.answered(place.ticket, headers, asyncio.get_running_loop().time())
 

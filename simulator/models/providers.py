@@ -9,14 +9,39 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from simulator.connections import Connections
 from simulator.core.errors import InputError
 from simulator.core.roles import Endpoint
-from simulator.exchange import NoAnswer
-from simulator.limits import DIALOGUE
-from simulator.llm import Body, Model
-from simulator.patience import Patience
-from simulator.spending import Ledger
+from simulator.core.types import Role
+from simulator.models.client import Body, Connections, Model
+from simulator.models.exchange import NoAnswer
+from simulator.models.limiter import DIALOGUE
+from simulator.models.patience import Patience
+from simulator.models.pricing import Ledger
+
+
+class Models:
+    """Who plays which role: a model, or nobody where a lexical stand-in does."""
+
+    def __init__(
+        self, endpoints: Mapping[Role, Endpoint | None], connections: Connections, ledger: Ledger
+    ) -> None:
+        """Connects to nothing yet."""
+        self.endpoints, self.connections, self.ledger = endpoints, connections, ledger
+
+    def role(self, role: Role, *, temperature: float | None = None, priority: int = DIALOGUE) -> Model | None:
+        """The model of a role; None where a stand-in plays it."""
+        endpoint = self.endpoints[role]
+        return self.at(endpoint, temperature=temperature, priority=priority) if endpoint else None
+
+    def at(self, endpoint: Endpoint, *, temperature: float | None, priority: int) -> Model:
+        """The model at an endpoint."""
+        kind: type[Model] = Model
+        if endpoint.of_provider:
+            pass  # LangChain: only where it is named
+
+            kind = ProviderModel
+        return kind(endpoint, self.connections, self.ledger, temperature=temperature, priority=priority)
+
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

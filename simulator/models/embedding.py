@@ -14,19 +14,19 @@ MOST_TEXTS, MOST_CHARACTERS = 64, 60_000
 _SPLIT = ("error", "malformed", "refused", "timeout")
 
 
-class Embedded(NamedTuple):
+class Embeddings(NamedTuple):
     """Embeddings as they came, in the order of the texts, and the tokens they took."""
 
     rows: Sequence[Any]
     tokens: int
 
 
-Send = Callable[[list[str]], Awaitable[Embedded]]
+Send = Callable[[list[str]], Awaitable[Embeddings]]
 
 
 class _Ask(NamedTuple):
     texts: list[str]
-    reply: asyncio.Future[Embedded]
+    reply: asyncio.Future[Embeddings]
 
 
 class Batches:
@@ -39,7 +39,7 @@ class Batches:
         self._timer: asyncio.TimerHandle | None = None
         self._sending: set[asyncio.Task[None]] = set()
 
-    async def __call__(self, texts: list[str]) -> Embedded:
+    async def __call__(self, texts: list[str]) -> Embeddings:
         """The embeddings of these texts, with their share of the tokens of the request."""
         loop = asyncio.get_running_loop()
         ask = _Ask(texts, loop.create_future())
@@ -101,11 +101,11 @@ def _fail(asks: Sequence[_Ask], error: BaseException) -> None:
             ask.reply.set_exception(error)
 
 
-def _share_out(asks: Sequence[_Ask], texts: Sequence[str], embedded: Embedded) -> None:
+def _share_out(asks: Sequence[_Ask], texts: Sequence[str], embedded: Embeddings) -> None:
     """To each the rows of its texts, and tokens by their length; the shares add up to the whole."""
     rows = dict(zip(texts, embedded.rows, strict=True))
     lengths = list(itertools.accumulate(1 + sum(map(len, ask.texts)) for ask in asks))
     ends = [embedded.tokens * length // lengths[-1] for length in lengths]
     for ask, (start, end) in zip(asks, itertools.pairwise([0, *ends]), strict=True):
         if not ask.reply.done():
-            ask.reply.set_result(Embedded([rows[text] for text in ask.texts], end - start))
+            ask.reply.set_result(Embeddings([rows[text] for text in ask.texts], end - start))

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from tenacity import RetryCallState
 
-from simulator.rates import Pause, wait_asked_for
+from simulator.models.limiter import Pause, wait_asked_for
 
 T = TypeVar("T")
 # Seconds that are worth a line, and the seconds at least until the next line about the same endpoint.
