@@ -20,7 +20,7 @@ from benchmarks import classifiers
 from simulator.analysis.classification_table import Ranked, f1_table
 from simulator.commands.app import main as command
 from simulator.core.types import Results
-from simulator.store import read_run
+from simulator.storage.run_file import read_run
 
 DATA = Path(os.environ.get("REHEARSAL_BENCH_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 FILE = DATA / "jcm" / "classification_jcm_ja_dev.jsonl"

@@ -17,7 +17,7 @@ from simulator.experiment import create_run, perform
 from simulator.models.pricing import Ledger
 from simulator.plan import read_plan
 from simulator.stage import Stage
-from simulator.store import RunFile, read_run
+from simulator.storage.run_file import RunFile, read_run
 from tests.playing import Quiet
 
 REPEATS, PAIRS, WORKERS, GOAL = 12, 3, 2, 1.7

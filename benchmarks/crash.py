@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmarks.measured import ROOT, Measured, measure
 from simulator.core.types import Results
-from simulator.store import find_run, read_run
+from simulator.storage.run_file import find_run, read_run
 from tests.crash.endpoint import Watching
 from tests.crash.mix import RATES, extra_requests, failures, mean_of_answered, options
 from tests.crash.processes import Cold, Starter, Warm

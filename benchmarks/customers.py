@@ -36,7 +36,7 @@ from simulator.experiment import create_run, perform
 from simulator.models.pricing import Ledger
 from simulator.plan import read_plan
 from simulator.stage import Stage
-from simulator.store import find_run, read_run
+from simulator.storage.run_file import find_run, read_run
 from simulator.text.evidence import coverage
 
 FOLDS = 5

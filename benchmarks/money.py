@@ -23,7 +23,7 @@ from simulator.core.templates import LANGUAGES
 from simulator.core.types import Language, Usage
 from simulator.models.pricing import Prices
 from simulator.plan import read_plan
-from simulator.store import find_run, read_run
+from simulator.storage.run_file import find_run, read_run
 from tests.servers.openai import OpenAIServer, Reply, play, serve
 
 # Questions, each asked by three customers.

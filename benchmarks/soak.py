@@ -18,7 +18,7 @@ from pathlib import Path
 
 from benchmarks.measured import ROOT
 from simulator.core.errors import RunFileError
-from simulator.store import find_run, read_run
+from simulator.storage.run_file import find_run, read_run
 from tests.crash.mix import RATES, failures, options
 from tests.crash.processes import environment
 from tests.crash.trial import is_sound

@@ -35,7 +35,7 @@ def main() -> None:
 def _stored(folder: Path) -> Path:
     """The run file of a large run."""
     from simulator.core.types import Utterance
-    from simulator.store import RunFile
+    from simulator.storage.run_file import RunFile
     from tests.rehearsed import large
 
     results = large(CONVERSATIONS)
@@ -56,7 +56,7 @@ def one(way: str, run: str) -> None:
     from simulator.reports import xlsx
     from simulator.reports.told import Told
     from simulator.reports.worksheets import worksheets
-    from simulator.store import read_run
+    from simulator.storage.run_file import read_run
     from tests.rehearsed import JUDGES
 
     results = read_run(Path(run))

@@ -11,7 +11,7 @@ from simulator.core.errors import RunFileError
 from simulator.core.types import Conversation, Ended, Results, Run, Spending, Turn
 from simulator.sizes import tokens
 from simulator.stage import Stage
-from simulator.store import NAME, read_run
+from simulator.storage.run_file import NAME, read_run
 
 # Of the newest runs so many are looked at, and a file larger than this (bytes) is not read for a forecast.
 NEWEST, LARGEST = 50, 100 * 2**20
@@ -61,7 +61,7 @@ def experience(stage: Stage, plan: Sequence[Conversation], runs: Path) -> Experi
     """From the newest finished run with the same bot, judges, models and languages; None without one."""
     if not runs.is_dir():
         return None
-    from simulator.changes.heads import read_heads  # the first run of all does without it
+    from simulator.storage.runs import read_heads  # the first run of all does without it
 
     languages = {talk.case.language for talk in plan}
     for at, run in enumerate(read_heads(runs)):

@@ -31,7 +31,7 @@ from simulator.core.types import (
 )
 from simulator.models.pricing import BudgetSpent
 from simulator.stage import Stage
-from simulator.store import RunFile, new_run_id
+from simulator.storage.run_file import RunFile, new_run_id
 
 
 class Progress(Protocol):

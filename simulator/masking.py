@@ -24,9 +24,9 @@ from simulator.core.types import (
     User,
     Utterance,
 )
-from simulator.overview import once
 from simulator.privacy.patterns import kinds_of_masks, masks
 from simulator.privacy.redactor import KEPT, Redactor, redacted_case, redacted_value
+from simulator.storage.results import once
 
 
 def redactor_of(settings: Settings) -> Redactor | None:

@@ -14,7 +14,7 @@ from simulator.core.shelves import judge_name
 from simulator.core.types import STOPPED_EARLY, Case, Facts, Results
 from simulator.customers.figures import customers
 from simulator.outputs.metric_file import read_outputs
-from simulator.overview import counted
+from simulator.storage.results import counted
 
 # The judges of an answer that grade it by whatever they are shown, and without anything by its looks.
 _READERS = frozenset({"turn", "relevance"})

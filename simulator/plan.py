@@ -10,7 +10,7 @@ from simulator.core.settings import Settings
 from simulator.core.types import Case, Conversation, Language, Persona, compact
 from simulator.data.cases import read_cases, select
 from simulator.masking import masked_cases, masked_talks, redactor_of
-from simulator.store import find_run, read_run
+from simulator.storage.run_file import find_run, read_run
 
 # Without --persona, one of these per question, as in the article this follows.
 USUAL_PERSONAS = ("angry", "calm", "beginner")
@@ -36,7 +36,7 @@ def read_plan(settings: Settings) -> tuple[Sequence[Conversation], tuple[Persona
 def _plan_of(run: Path, settings: Settings) -> tuple[tuple[Conversation, ...], tuple[Persona, ...]]:
     """The conversations of a run, to be played again from the start."""
     results = read_run(run)
-    from simulator.overview import counted
+    from simulator.storage.results import counted
 
     kept = {talk.id for talk in counted(results).conversations}
     unplayed = {"turns": (), "ended": None, "reason": "", "closing": ""}

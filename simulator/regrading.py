@@ -8,7 +8,7 @@ from simulator.core.types import Conversation, GradingContext, Score
 from simulator.experiment import first_of
 from simulator.grading import Grading
 from simulator.models.pricing import BudgetSpent
-from simulator.store import RunFile
+from simulator.storage.run_file import RunFile
 
 
 def exhibits(conversations: Iterable[Conversation]) -> Iterator[GradingContext]:

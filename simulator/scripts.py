@@ -14,7 +14,7 @@ from simulator.core.replies import encodable
 from simulator.core.templates import read_toml
 from simulator.core.types import Case, Conversation, Turn, User, Utterance
 from simulator.data.files import plain_suffix, read_text
-from simulator.store import read_run
+from simulator.storage.run_file import read_run
 
 Scripts = Mapping[str, tuple[str, ...]]
 # A line as it is, or with what was meant by it.

@@ -32,7 +32,7 @@ from simulator.privacy.redactor import Redactor
 from simulator.prompting.applied import applied
 from simulator.rubrics import Rubric
 from simulator.scripts import MixedUser, lines_of_file, replayed, said_in_run, script_of, unused
-from simulator.store import find_run, read_run
+from simulator.storage.run_file import find_run, read_run
 from simulator.typing_variation import VaryingUser
 from simulator.users import PersonaUser, UserPrompts
 

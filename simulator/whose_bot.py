@@ -11,7 +11,7 @@ from simulator.data.cases import columns_of
 from simulator.data.datasets import DatasetRequest, good_cases
 from simulator.plan import already_read
 from simulator.prompting.chain_file import is_chain, read_chain
-from simulator.store import find_run, read_run
+from simulator.storage.run_file import find_run, read_run
 
 RECORDED = "recorded"
 

@@ -18,7 +18,7 @@ from simulator.experiment import perform as perform_here
 from simulator.models.pricing import Ledger
 from simulator.plan import read_plan
 from simulator.stage import Stage
-from simulator.store import RunFile, read_run
+from simulator.storage.run_file import RunFile, read_run
 from tests.playing import Quiet
 
 ROOT = Path(__file__).resolve().parent.parent

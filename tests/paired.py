@@ -21,7 +21,7 @@ from simulator.core.types import (
     Turn,
     Utterance,
 )
-from simulator.store import RunFile
+from simulator.storage.run_file import RunFile
 
 Key = tuple[str, str, int]
 Grades = Mapping[Key, Sequence[float]]

@@ -21,7 +21,7 @@ from simulator.core.types import (
     Utterance,
 )
 from simulator.pairwise.outcome import Ballot, Outcome, Side, Verdict, settled
-from simulator.store import RunFile
+from simulator.storage.run_file import RunFile
 from tests.servers.play import ChatRequest, text_of
 
 PASSAGE = {

@@ -33,7 +33,7 @@ from simulator.models.client import Connections, Model
 from simulator.models.pricing import Ledger
 from simulator.rubrics import Frame, Rubric
 from simulator.stage import Stage
-from simulator.store import RunFile
+from simulator.storage.run_file import RunFile
 from simulator.users import PersonaUser, UserPrompts
 from tests.servers.openai import OpenAIServer
 

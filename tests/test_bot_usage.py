@@ -9,9 +9,9 @@ import pytest
 from simulator.analysis.bot_usage import bot_usage
 from simulator.commands.app import main
 from simulator.core.types import Answer, Results, Step, Turn, Usage, Utterance
-from simulator.reading import LARGE, Talks
 from simulator.reports import bot_usage as told
-from simulator.store import RunFile, find_run, read_run
+from simulator.storage.results import LARGE, StoredConversations
+from simulator.storage.run_file import RunFile, find_run, read_run
 from tests.paired import a_result, grades_of
 from tests.servers.faults import Reply
 from tests.servers.openai import serve
@@ -106,5 +106,5 @@ def test_a_large_data_set_is_not_held_for_it(tmp_path: Path) -> None:
     results = read_run(file.path)
     found = bot_usage(results)
 
-    assert isinstance(results.conversations, Talks)
+    assert isinstance(results.conversations, StoredConversations)
     assert (found["m"].calls, found["m"].tokens_in, found["m"].tokens_out) == (3, 9, 3)

@@ -11,7 +11,7 @@ import pytest
 from simulator.commands.app import main
 from simulator.core.types import Ended, Results, Usage
 from simulator.models.pricing import Prices
-from simulator.store import find_run, read_run
+from simulator.storage.run_file import find_run, read_run
 from tests.servers.openai import OpenAIServer, Reply, play, serve
 
 MODELS = {"user": "gpt-4.1-mini", "judge": "gpt-4.1", "embed": "text-embedding-3-small"}

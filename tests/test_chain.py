@@ -20,7 +20,7 @@ from simulator.prompting.chain_file import is_chain, read_chain
 from simulator.prompting.chained import outcome
 from simulator.prompting.template import used_in
 from simulator.reports import chain_words
-from simulator.store import find_run, read_run
+from simulator.storage.run_file import find_run, read_run
 from tests.servers.openai import serve
 
 DEMO = shelves.DEMO / "chain"

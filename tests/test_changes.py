@@ -12,10 +12,9 @@ from simulator.changes.companions import companion
 from simulator.changes.comparability import is_replayed
 from simulator.changes.compared import Changes, as_json, changes
 from simulator.changes.differences import Difference, differences, more_needed
-from simulator.changes.heads import Head
 from simulator.changes.pairs import is_guarded
-from simulator.changes.replays import replay_of
 from simulator.core.types import Answer, Failure
+from simulator.storage.runs import Head, replay_of
 from tests.paired import Key, a_result, a_side, grades_of, side_of
 from tests.properties import examples
 

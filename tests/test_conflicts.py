@@ -8,11 +8,11 @@ from typing import Any
 import openpyxl
 import pytest
 
-from simulator import reading
 from simulator.analysis.undecided import undecided
 from simulator.commands.app import main
 from simulator.core.types import GradingContext, Language, Score
-from simulator.store import find_run, read_run
+from simulator.storage import results
+from simulator.storage.run_file import find_run, read_run
 from tests.playing import a_case, a_turn, an_exhibit, at, grader
 from tests.servers.openai import OpenAIServer, serve
 from tests.servers.play import text_of
@@ -113,7 +113,7 @@ def test_large_data_sets_flag_the_same_cases(evaluated: Evaluate, monkeypatch: p
     evaluated()
     run = find_run("latest", Path("runs"))
     held = undecided(read_run(run))
-    monkeypatch.setattr(reading, "LARGE", 1)
+    monkeypatch.setattr(results, "LARGE", 1)
 
     assert [(each.case.id, each.turn.index) for each in held] == [("fees", 1)]
     assert undecided(read_run(run)) == held

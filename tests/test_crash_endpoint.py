@@ -9,7 +9,7 @@ import pytest
 
 from simulator.commands.app import main
 from simulator.core.types import Results
-from simulator.store import find_run, read_run
+from simulator.storage.run_file import find_run, read_run
 from tests.crash.mix import RATES, failures, mean_of_answered, options
 from tests.servers.faults import FAULTS, Faults, Reply, script
 from tests.servers.openai import play, serve

@@ -33,13 +33,13 @@ from simulator.customers.faults import KINDS
 from simulator.customers.figures import customers
 from simulator.customers.replaying import AGAIN, second_attempts, superseded
 from simulator.experiment import rehearse
-from simulator.overview import counted
 from simulator.reports.console import paint
 from simulator.reports.customers import TEXT, sentences
 from simulator.reports.html import render
 from simulator.reports.sheet_figures import summary_sheet
 from simulator.reports.told import Told
-from simulator.store import RunFile, read_run
+from simulator.storage.results import counted
+from simulator.storage.run_file import RunFile, read_run
 from tests.customer_talks import QUESTION, UNRELATED, a_case, a_run, a_talk, a_verdict
 from tests.playing import Quiet, a_stage, echo
 from tests.playing import a_run as a_file

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from simulator.store import find_run, read_run
+from simulator.storage.run_file import find_run, read_run
 from tests.test_fixing_pages import BLOCKS, Walk
 from tests.test_fixing_pages import _anchors as anchors
 

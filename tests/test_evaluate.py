@@ -16,7 +16,7 @@ from simulator.core import shelves, translations
 from simulator.core.templates import read_toml
 from simulator.core.types import Conversation, Results
 from simulator.data.datasets import SkippedRows
-from simulator.store import find_run, read_run
+from simulator.storage.run_file import find_run, read_run
 from tests.servers.openai import serve
 
 Evaluate = Callable[..., tuple[int, str, str]]

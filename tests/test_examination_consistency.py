@@ -10,7 +10,7 @@ from simulator.core.types import Answer, Case, Conversation, Language, Results, 
 from simulator.examination.consistency import consistency, subject
 from simulator.examination.disagreements import across_languages, disagreement
 from simulator.examination.telling import consistency_line
-from simulator.store import find_run, read_run
+from simulator.storage.run_file import find_run, read_run
 from simulator.text.entities import specifics_of
 from tests.rehearsed import rehearsed
 

@@ -9,7 +9,7 @@ from simulator.core.types import Conversation, Results, Run
 from simulator.experience import experience
 from simulator.experiment import rehearse
 from simulator.forecast import Forecast, forecast
-from simulator.store import RunFile, run_ids
+from simulator.storage.run_file import RunFile, run_ids
 from tests.playing import Quiet, a_case, a_stage, a_talk, echo
 from tests.servers.openai import OpenAIServer, play
 

@@ -16,7 +16,7 @@ from simulator.core.types import Conversation, Ended, Query, Rag, Results
 from simulator.experiment import create_run, perform, rehearse
 from simulator.plan import read_plan
 from simulator.stage import Stage
-from simulator.store import RunFile, read_run
+from simulator.storage.run_file import RunFile, read_run
 from tests.playing import RUBRICS, Quiet, a_case, a_run, a_stage, a_talk, echo
 from tests.servers.faults import Reply
 from tests.servers.openai import OpenAIServer, play

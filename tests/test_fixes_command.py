@@ -11,7 +11,7 @@ from simulator.commands.publish import improvements_for
 from simulator.core.settings import from_run
 from simulator.data.cases import read_cases
 from simulator.outcome import figures_of
-from simulator.store import read_run
+from simulator.storage.run_file import read_run
 
 
 @pytest.fixture(scope="module")

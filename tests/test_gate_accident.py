@@ -20,7 +20,7 @@ from simulator.core.translations import Words
 from simulator.core.types import Language, RedRules
 from simulator.outcome import figures_of, gate_of
 from simulator.reports.notes import notes, verdict
-from simulator.store import run_ids
+from simulator.storage.run_file import run_ids
 from tests.paired import a_result, grades_of, stored
 from tests.servers.openai import serve
 

@@ -8,7 +8,7 @@ import pytest
 
 from simulator.commands.app import main
 from simulator.core.types import Results
-from simulator.store import find_run, read_run
+from simulator.storage.run_file import find_run, read_run
 from tests.servers.openai import serve
 
 HELD = ("--offline", "--persona", "calm", "--limit", "3", "--turns", "2", "--judges", "turn,fluency")

@@ -19,7 +19,7 @@ from simulator.commands.app import main
 from simulator.core import shelves
 from simulator.core.types import Conversation, Results, Score
 from simulator.harness.naming import NOTE
-from simulator.store import find_run, read_run, run_ids
+from simulator.storage.run_file import find_run, read_run, run_ids
 from tests.servers.likely import tokens
 from tests.servers.openai import OpenAIServer, Reply, serve
 from tests.servers.play import ChatRequest

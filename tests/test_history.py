@@ -12,13 +12,13 @@ import pytest
 
 from simulator.changes.history import as_json, history
 from simulator.changes.past import PastRun, past_run, past_runs
-from simulator.changes.replays import replay_of
 from simulator.commands.app import main
 from simulator.core.settings import from_run
 from simulator.core.types import Answer, Failure
 from simulator.outcome import figures_of
 from simulator.reports.history_words import Told
-from simulator.store import note, read_run
+from simulator.storage.run_file import note, read_run
+from simulator.storage.runs import replay_of
 from tests.paired import START, a_result, grades_of, stored
 
 

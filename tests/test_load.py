@@ -18,7 +18,7 @@ from simulator.load.pace import Pace
 from simulator.load.telling import TEXT, cautions, facts, headline
 from simulator.load.times import Asked, Sat, sittings_of
 from simulator.outcome import figures_of
-from simulator.store import find_run, read_run
+from simulator.storage.run_file import find_run, read_run
 from tests.servers.bot import Asked as Question
 from tests.servers.bot import answers, serve
 from tests.servers.faults import Reply

@@ -10,7 +10,7 @@ import pytest
 from simulator.changes.past import past_run
 from simulator.commands.app import main
 from simulator.core.types import Language, Results
-from simulator.store import find_run, read_run
+from simulator.storage.run_file import find_run, read_run
 from tests.servers.openai import OpenAIServer, serve
 
 COMMANDS = ["simulate", "evaluate"]

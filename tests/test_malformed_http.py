@@ -16,7 +16,7 @@ from simulator.conversation import ask
 from simulator.core import shelves
 from simulator.core.errors import ModelFailure
 from simulator.core.types import Results
-from simulator.store import find_run, read_run
+from simulator.storage.run_file import find_run, read_run
 from tests.models import ASKED, GOOD, connected, model_at
 from tests.servers.malformed import BODY, MALFORMED, UNUSUAL, RawServer, ok, serve
 from tests.servers.openai import serve as serve_model

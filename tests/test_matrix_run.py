@@ -13,8 +13,8 @@ import pytest
 
 from simulator.commands.app import main
 from simulator.matrix.record import NAME, read_record, record_ids
-from simulator.store import NAME as RUN_FILE
-from simulator.store import RunFile, read_run, run_ids
+from simulator.storage.run_file import NAME as RUN_FILE
+from simulator.storage.run_file import RunFile, read_run, run_ids
 from tests.pushing import KEY, sheets_server
 from tests.servers.faults import Reply
 from tests.servers.openai import OpenAIServer, play, serve

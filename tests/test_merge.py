@@ -16,7 +16,7 @@ from simulator.core.types import Answer, Conversation
 from simulator.merging.notes import joined
 from simulator.merging.parts import find_parts, read_part
 from simulator.merging.shards import part_of
-from simulator.store import RunFile, find_run, note, read_run
+from simulator.storage.run_file import RunFile, find_run, note, read_run
 from tests.playing import a_case
 
 SHARDS = 5

@@ -10,7 +10,7 @@ from simulator import experiment
 from simulator.commands.app import main
 from simulator.core.types import Conversation
 from simulator.models.cache import cache_folder
-from simulator.store import find_run, read_run
+from simulator.storage.run_file import find_run, read_run
 
 SECRET = "sk-hunter2-4711-secret"
 GIVEN = ["--persona", "angry", "--offline", "--limit", "3", "--turns", "1", "--concurrency", "1"]

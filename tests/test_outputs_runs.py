@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from simulator.commands.app import main
-from simulator.store import RunFile, find_run, read_run
+from simulator.storage.run_file import RunFile, find_run, read_run
 from tests.servers.openai import serve
 
 FILE = {

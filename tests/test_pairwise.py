@@ -18,7 +18,7 @@ from simulator.pairwise.outcome import Ballot, Read, settled
 from simulator.pairwise.pairs import Pair, matched
 from simulator.pairwise.prompt import PairPrompt, Preference
 from simulator.pairwise.stand_in import StandInJudging, merit
-from simulator.store import find_run, read_run
+from simulator.storage.run_file import find_run, read_run
 from tests.pairwise import LONG, QUESTION, SHORT, Answers, a_conversation, a_run
 
 LANGUAGES: tuple[Language, Language] = ("ja", "en")

@@ -19,7 +19,7 @@ from simulator.core.settings import load
 from simulator.core.translations import told_in
 from simulator.models.limiter import Limiter, Pause, Rates, RetryAfter
 from simulator.models.patience import HeldUp, Notices, Patience
-from simulator.store import find_run, read_run
+from simulator.storage.run_file import find_run, read_run
 from tests.models import ASKED, GOOD, connected, model_at
 from tests.servers.faults import Reply
 from tests.servers.malformed import RawServer, ok

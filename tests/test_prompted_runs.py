@@ -8,7 +8,7 @@ import pytest
 
 from simulator.commands.app import main
 from simulator.prompting.reading import read_prompt
-from simulator.store import RunFile, find_run, read_run
+from simulator.storage.run_file import RunFile, find_run, read_run
 from tests.servers.openai import serve
 from tests.test_prompting import FULL, written
 

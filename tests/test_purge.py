@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from simulator.commands.app import main
-from simulator.store import RunFile, find_run, note, read_run
+from simulator.storage.run_file import RunFile, find_run, note, read_run
 from tests.servers.openai import OpenAIServer, play, serve
 
 CASES = "id,question,language,answer\nq1,届いた服を返せますか,ja,14日以内なら返品できます。\n"

@@ -20,7 +20,7 @@ from simulator.analysis.summary import summarise
 from simulator.commands.app import main
 from simulator.core import shelves
 from simulator.core.settings import Settings, load
-from simulator.store import find_run, read_run
+from simulator.storage.run_file import find_run, read_run
 
 PAGES = ("quickstart.ja.md", "quickstart.md")
 # What of a page is done once for the whole checkout, or by whoever walks.

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from simulator.core.types import Answer, Conversation, Passage, Score, Utterance, compact
-from simulator.store import RunFile, read_run
+from simulator.storage.run_file import RunFile, read_run
 from tests.playing import a_case, a_run, a_talk
 
 CASE = a_case()

@@ -12,7 +12,7 @@ from simulator.core.errors import InputError
 from simulator.core.settings import Settings, load
 from simulator.core.types import Results
 from simulator.privacy.redactor import Redactor
-from simulator.store import find_run, read_run
+from simulator.storage.run_file import find_run, read_run
 from tests.servers.openai import OpenAIServer, play, serve
 
 PERSONAL = ("桐生", "090-", "０９０", "-5678", "HR-220981", "kiryu@example.jp", "西町", "瀬戸口", "1985年")

@@ -8,7 +8,7 @@ import pytest
 
 from simulator.commands.app import main
 from simulator.core.types import Language, Results
-from simulator.store import find_run, read_run
+from simulator.storage.run_file import find_run, read_run
 
 CASES = Path(__file__).resolve().parent.parent / "demo" / "cases"
 BOT = """

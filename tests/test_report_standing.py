@@ -26,7 +26,7 @@ from simulator.reports.console import paint
 from simulator.reports.html import render
 from simulator.reports.notes import Note
 from simulator.reports.standing import TEXTS, Standings, bias_text, blocks, by_rule, standings
-from simulator.store import read_run
+from simulator.storage.run_file import read_run
 from tests.golden_files import compare
 from tests.rehearsed import JUDGES, rehearsed
 

@@ -17,7 +17,7 @@ import pytest
 from simulator.commands.app import main
 from simulator.core.templates import stable_int
 from simulator.core.types import Ended, Results
-from simulator.store import NAME, find_run, read_run
+from simulator.storage.run_file import NAME, find_run, read_run
 from tests.crash.processes import ROOT
 from tests.crash.trial import is_sound, played
 from tests.servers.faults import Reply

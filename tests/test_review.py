@@ -15,7 +15,7 @@ import pytest
 from simulator.calibration.labels import exhibit_of, read_labels
 from simulator.commands.app import main
 from simulator.core.types import Results
-from simulator.store import find_run, read_run
+from simulator.storage.run_file import find_run, read_run
 
 HELD = (
     "--offline", "--persona", "calm", "--persona", "angry", "--limit", "14", "--turns", "3",

@@ -20,7 +20,7 @@ from simulator.commands.app import main
 from simulator.core.settings import from_run
 from simulator.core.types import HumanVerdict, Results
 from simulator.reports.sheets import door
-from simulator.store import find_run, read_run
+from simulator.storage.run_file import find_run, read_run
 from tests.excel import Person
 from tests.pushing import KEY, column, letter, row_of, sheets_server
 from tests.servers.sheets import SheetsServer

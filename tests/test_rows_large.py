@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from simulator import overview, reading
 from simulator.analysis import spoken
 from simulator.analysis.answerability import answerability, handovers
 from simulator.analysis.gate import decide
@@ -21,7 +20,9 @@ from simulator.reports.html import render
 from simulator.reports.told import Told
 from simulator.reports.turn_rows import turn_rows
 from simulator.reports.worksheets import worksheets
-from simulator.store import find_run, read_run
+from simulator.storage import results as overview
+from simulator.storage import results as reading
+from simulator.storage.run_file import find_run, read_run
 
 COUNT = 24
 
@@ -53,7 +54,7 @@ def both(run: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Results, Results]:
     monkeypatch.setattr(reading, "LARGE", 3)
     large = read_run(run)
     assert isinstance(held.conversations, tuple)
-    assert isinstance(large.conversations, reading.Talks)
+    assert isinstance(large.conversations, reading.StoredConversations)
     assert isinstance(large.scores, reading.Scores)
     return held, large
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from simulator import schema
 from simulator.core.types import HumanVerdict
-from simulator.store import RunFile, read_run
+from simulator.storage import schema
+from simulator.storage.run_file import RunFile, read_run
 
 # One file as every earlier version wrote it; none is ever made anew.
 EARLIER = sorted((Path(__file__).parent / "data").glob("run_v*.sqlite"))

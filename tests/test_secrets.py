@@ -17,7 +17,7 @@ from simulator.core.secrets import (
     used_secrets,
     without_secrets,
 )
-from simulator.store import find_run, read_run
+from simulator.storage.run_file import find_run, read_run
 from tests.servers.faults import Reply
 from tests.servers.openai import OpenAIServer, play, serve
 

@@ -8,7 +8,7 @@ import pytest
 
 from simulator.analysis.sequential import alpha_at, batches, looks, nominal
 from simulator.commands.app import main
-from simulator.store import find_run, read_run
+from simulator.storage.run_file import find_run, read_run
 from tests.playing import a_case, a_talk
 
 # Marks what is good without a model; the bot counts how often it was asked.

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from simulator.commands.app import main
-from simulator.store import find_run
+from simulator.storage.run_file import find_run
 
 HELD = ("--offline", "--persona", "calm", "--limit", "2", "--turns", "1", "--judges", "turn,fluency")
 POST = '''

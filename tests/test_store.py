@@ -25,7 +25,7 @@ from simulator.core.types import (
     Usage,
     Utterance,
 )
-from simulator.store import NAME, RunFile, find_run, new_run_id, read_run, run_ids
+from simulator.storage.run_file import NAME, RunFile, find_run, new_run_id, read_run, run_ids
 from tests.playing import a_case, a_rich_case, a_run, a_talk
 
 ID = "20261121-090400-angry-0001"

@@ -10,7 +10,7 @@ import pytest
 
 from simulator.core.errors import RunFileError
 from simulator.core.types import Answer, Ended, Role, Score, Usage, Utterance
-from simulator.store import RunFile, read_run
+from simulator.storage.run_file import RunFile, read_run
 from tests.playing import a_case, a_run, a_talk
 
 PLAN = (a_talk(a_case()), a_talk(a_case(id="fees-2")))

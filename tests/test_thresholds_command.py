@@ -10,7 +10,7 @@ import pytest
 
 from simulator.commands.app import main
 from simulator.core.types import HumanVerdict
-from simulator.store import RunFile, find_run
+from simulator.storage.run_file import RunFile, find_run
 from tests.servers.openai import serve
 
 Suggest = Callable[..., tuple[int, str, str]]

@@ -9,7 +9,7 @@ import pytest
 from simulator.commands.app import main
 from simulator.core import shelves
 from simulator.core.settings import Settings
-from simulator.store import find_run, read_run, run_ids
+from simulator.storage.run_file import find_run, read_run, run_ids
 from simulator.whose_bot import with_bot
 
 PLAIN = "question,answer\n送料はいくらですか,送料は900円です。\n"

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from simulator.analysis.reviewed import wilson
 from simulator.analysis.spoken import turn_failure
 from simulator.core.types import Conversation, Language, Results, Turn, Value
-from simulator.overview import begun, marks, once
+from simulator.storage.results import begun, marks, once
 from simulator.text.acts import claims, is_handover, is_refusal, parts
 
 Outcome = Literal["answered", "refused", "asked_back", "not_answered"]

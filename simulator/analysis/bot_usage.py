@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from simulator.core.settings import from_run
 from simulator.core.types import Results, Spending, Usage
 from simulator.models.pricing import Prices
-from simulator.reading import Talks
+from simulator.storage.results import StoredConversations
 
 # Its model is one of the run's own roles: what its answers took stands with those.
 _OWN = "demo"
@@ -27,7 +27,7 @@ def bot_usage(results: Results) -> dict[str, Spending]:
 
 def _told(results: Results) -> Iterator[Usage]:
     talks = results.conversations
-    if isinstance(talks, Talks):  # a large data set: nothing of its rows is needed but this
+    if isinstance(talks, StoredConversations):  # a large data set: nothing of its rows is needed but this
         return talks.usages()
     return _usages(turn.answer.usages for talk in talks for turn in talk.turns)
 

@@ -10,7 +10,7 @@ from math import fsum, sqrt
 from typing import Any, NamedTuple
 
 from simulator.core.types import Case, Results, Score, Value
-from simulator.reading import judges_of, with_scores
+from simulator.storage.results import judges_of, with_scores
 from simulator.text.choices import LETTERS, right_letter
 
 JUDGE = "choice"

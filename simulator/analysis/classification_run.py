@@ -4,7 +4,7 @@ from collections import Counter
 
 from simulator.analysis.classification import Classification, Graded, classify
 from simulator.core.types import Case, Results, Score
-from simulator.reading import judges_of, with_scores
+from simulator.storage.results import judges_of, with_scores
 
 JUDGE = "label"
 # More labels than that are no classes: each row chooses among texts of its own.

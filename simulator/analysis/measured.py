@@ -13,7 +13,7 @@ from simulator.analysis.red import worst
 from simulator.analysis.spoken import turn_failure
 from simulator.core.settings import Condition
 from simulator.core.types import Conversation, Results, Turn
-from simulator.overview import counted
+from simulator.storage.results import counted
 
 # The share of answers that may be slower than `p95_seconds`.
 QUICK = 0.95

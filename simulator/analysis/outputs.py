@@ -10,7 +10,7 @@ from typing import Any
 from simulator.analysis.intervals import clustered_stderr
 from simulator.analysis.reviewed import wilson
 from simulator.core.types import PASSED, Results, Score, Value
-from simulator.reading import judges_of, with_scores
+from simulator.storage.results import judges_of, with_scores
 
 # Before the name of an output, so that one called `passed` is not taken for the whole row.
 OUTPUT = "output:"

@@ -7,7 +7,7 @@ from typing import Any
 from simulator.analysis.figures import Customers
 from simulator.analysis.red import Mark, is_unanswered, red_marks
 from simulator.core.types import Conversation, Ended, RedRules, Results, Score, Turn, compact
-from simulator.reading import Talks, with_scores
+from simulator.storage.results import StoredConversations, with_scores
 
 Scores = Mapping[str, Score]
 
@@ -59,7 +59,7 @@ class Gathered:
 
 def gathered(results: Results, rules: RedRules, primary: str) -> Gathered:
     """Every turn of the run, with the scores that belong to it; `primary` is the judge that decides."""
-    found, slim = Gathered(), _Slim() if isinstance(results.conversations, Talks) else None
+    found, slim = Gathered(), _Slim() if isinstance(results.conversations, StoredConversations) else None
     for talk, by_turn in with_scores(results):
         if not (talk.turns or talk.ended):
             found.unbegun += talk.ended is None
@@ -142,7 +142,7 @@ def turn_failure(turn: Turn) -> str | None:
 def quoted(results: Results, red: Sequence[Spoken], rules: RedRules, primary: str) -> Iterator[Spoken]:
     """The red turns with what was said in them; of a large data set only the first ones have it."""
     talks = results.conversations
-    if not isinstance(talks, Talks):
+    if not isinstance(talks, StoredConversations):
         yield from red
         return
     whole = {

@@ -40,8 +40,7 @@ from simulator.core.types import (
     Spending,
     compact,
 )
-from simulator.overview import counted
-from simulator.reading import judges_of
+from simulator.storage.results import counted, judges_of
 
 __all__ = ["everyone_who_graded", "excerpt", "summarise", "turn_failure"]
 

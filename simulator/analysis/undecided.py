@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 
 from simulator.analysis.red import is_undecided
 from simulator.core.types import Case, Conversation, Results, Score, Turn
-from simulator.overview import once
-from simulator.reading import ByTurn, Talks
+from simulator.storage.results import ByTurn, StoredConversations, once
 
 
 class Undecided(NamedTuple):
@@ -22,7 +21,7 @@ class Undecided(NamedTuple):
 def undecided(results: Results) -> list[Undecided]:
     """All that the turn judge found, in the order of the run."""
     talks = results.conversations
-    if isinstance(talks, Talks):
+    if isinstance(talks, StoredConversations):
         return _found(talks.skipped_by("turn").with_scores())
     by_talk: dict[str, ByTurn] = {}
     for score in filter(is_undecided, results.scores):

@@ -19,7 +19,7 @@ from simulator.core.types import Answer, Passage, Query, Rag, Results
 from simulator.models.pricing import Ledger
 from simulator.outcome import figures_of
 from simulator.stage import Stage
-from simulator.store import note, read_run
+from simulator.storage.run_file import note, read_run
 from simulator.text.segments import normalise, sentences
 from simulator.text.spelling import KANA_ONLY, Pair, pairs, words
 

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable
 
-from simulator.changes.heads import Head
-from simulator.changes.replays import replay_of
 from simulator.core.types import Run
+from simulator.storage.runs import Head, replay_of
 
 
 def companion(before: Run, after: Head, runs: Iterable[Head]) -> Run | None:

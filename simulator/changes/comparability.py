@@ -7,8 +7,8 @@ from typing import Literal
 from simulator.analysis.figures import Summary
 from simulator.changes import prompted
 from simulator.changes.pairs import Pairs
-from simulator.changes.replays import replay_of
 from simulator.core.types import Role, Run, Value
+from simulator.storage.runs import replay_of
 
 Kind = Literal[
     "same_run", "unfinished", "rubrics", "models", "prompt_text", "prompt_version", "customers", "settings",

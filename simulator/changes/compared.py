@@ -7,9 +7,9 @@ from simulator.changes.comparability import Caution, Changed, cautions, changed,
 from simulator.changes.differences import Difference, Pair, Verdict, differences
 from simulator.changes.pairs import Pairs, Side, by_customer, means_by_judge
 from simulator.changes.parts import Part, by_persona, by_tag
-from simulator.changes.replays import replay_of
 from simulator.changes.turned import Broken, Reds, TurnChange, broken, reds, turned, unchecked
 from simulator.core.types import Value
+from simulator.storage.runs import replay_of
 
 
 class Held(Value):

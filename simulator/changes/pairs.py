@@ -11,7 +11,7 @@ from typing import NamedTuple
 from simulator.analysis.figures import RedTurn, Summary
 from simulator.analysis.spoken import turn_failure
 from simulator.core.types import Conversation, Results, Turn
-from simulator.overview import counted
+from simulator.storage.results import counted
 
 Key = tuple[str, str, int]
 Place = tuple[str, int]

@@ -11,14 +11,13 @@ from pathlib import Path
 
 from simulator.analysis.intervals import ends_of, interval_of_mean
 from simulator.analysis.red import deciding, primary_judge, red_marks
-from simulator.changes.heads import Rows, opened
-from simulator.changes.replays import replay_of
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings, from_run
 from simulator.core.shelves import judge_name
 from simulator.core.types import Language, Run, Score, Status, Value
 from simulator.outcome import figures_of
-from simulator.store import NAME, read_run, run_ids
+from simulator.storage.run_file import NAME, read_run, run_ids
+from simulator.storage.runs import Rows, opened, replay_of
 
 # The judges whose grades can colour a turn.
 _COLOURING = ("turn", "groundedness", "claims", "facts")

@@ -10,7 +10,7 @@ from simulator.core.errors import InputError
 from simulator.core.types import Conversation, Query, Rag
 from simulator.experiment import First, Progress, Sit, Sitting, Stopping, nothing_first, rehearse
 from simulator.stage import Stage
-from simulator.store import RunFile
+from simulator.storage.run_file import RunFile
 
 
 async def perform(  # noqa: PLR0917 - the same as of the local engine

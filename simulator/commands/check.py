@@ -53,7 +53,7 @@ def checking(stage: "Stage", frozen: Sequence["Frozen"]) -> "First":
     if not frozen:
         return nothing_first
     from simulator.calibration.drift import drift
-    from simulator.store import RunFile
+    from simulator.storage.run_file import RunFile
 
     async def first(file: RunFile) -> None:
         found = [await drift(stage, each, seed=stage.settings.seed) for each in frozen]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from simulator.examination.crossing import Examined, Target
     from simulator.examination.examining import Examiner
     from simulator.stage import Stage
-    from simulator.store import RunFile
+    from simulator.storage.run_file import RunFile
 
 DONE, INCOMPLETE = 0, 3
 
@@ -86,7 +86,7 @@ def command(  # noqa: PLR0917 - one for each option
     """
     from simulator.core.errors import UnknownName
     from simulator.examination.targets import WHICH
-    from simulator.store import RunFile, find_run, read_run
+    from simulator.storage.run_file import RunFile, find_run, read_run
 
     if answers not in WHICH:
         raise UnknownName("choice of --answers", answers, WHICH)
@@ -201,7 +201,7 @@ def _show(results: "Results", settings: Settings, *, markdown: bool, examined: b
     from simulator.examination import telling
     from simulator.examination.consistency import consistency
     from simulator.examination.kept import examined_of
-    from simulator.overview import counted
+    from simulator.storage.results import counted
 
     kept = examined_of(results) if examined else None
     told = telling.Told(results.run.id, _language(results), kept, consistency(counted(results)))

@@ -54,7 +54,7 @@ def command(
     again; must-not-break still counts.
     """
     from simulator.commands.publish import held_against
-    from simulator.store import find_run
+    from simulator.storage.run_file import find_run
 
     given = load(flags)
     paths = [find_run(name, Path(given.runs)) for name in (before, after)]
@@ -74,7 +74,7 @@ def command(
 def _check_apart(paths: list[Path], runs: str) -> None:
     """Refuses to hold a run against itself, and names the one before it."""
     from simulator.core.errors import InputError
-    from simulator.store import run_ids
+    from simulator.storage.run_file import run_ids
 
     one, other = (path.resolve().parent for path in paths)
     if one != other:
@@ -104,8 +104,8 @@ def _compared(earlier: "Painted", later: "Painted", third: Path | None) -> "Chan
 def _third(name: str | None, paths: list[Path], runs: Path, sides: "tuple[Painted, Painted]") -> Path | None:
     """The run to be shown beside: the one that was named, or the companion that lies in the folder."""
     from simulator.changes.companions import companion
-    from simulator.changes.heads import read_questions, with_questions
-    from simulator.store import NAME, find_run
+    from simulator.storage.run_file import NAME, find_run
+    from simulator.storage.runs import read_questions, with_questions
 
     if name is not None:
         return find_run(name, runs)
@@ -116,9 +116,9 @@ def _third(name: str | None, paths: list[Path], runs: Path, sides: "tuple[Painte
 
 def _beside(earlier: "Painted", later: "Painted", third: Path) -> "Beside | None":
     from simulator.changes.compared import Beside
-    from simulator.changes.replays import replay_of
     from simulator.commands.publish import painted
     from simulator.reports.html_pair import compared
+    from simulator.storage.runs import replay_of
 
     other = painted(third, later.summary.rules)
     changes = compared(earlier, other)

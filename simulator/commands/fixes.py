@@ -69,8 +69,8 @@ def command(  # noqa: PLR0917 - the run, and what the command line may add
 
     python run.py fixes latest --focus failed.csv
     """
-    from simulator.overview import counted
-    from simulator.store import find_run, read_run
+    from simulator.storage.results import counted
+    from simulator.storage.run_file import find_run, read_run
 
     given = load(flags)
     _check(focus)

@@ -14,7 +14,7 @@ from simulator.core.settings import Settings, from_run, load
 from simulator.core.types import PASSED
 
 if TYPE_CHECKING:
-    from simulator.store import RunFile
+    from simulator.storage.run_file import RunFile
 
 Again = Annotated[
     bool, typer.Option("--again", help="Also where a judge has graded already: its grades are replaced.")
@@ -36,7 +36,7 @@ def command(flags: dict[str, Any], run: Run = "latest", again: Again = False) ->
     """
     from simulator.commands.publish import publish
     from simulator.commands.sinks import check_sinks
-    from simulator.store import RunFile, find_run
+    from simulator.storage.run_file import RunFile, find_run
 
     shown = load(flags)
     check_sinks(shown)
@@ -95,7 +95,7 @@ def _grade(file: "RunFile", settings: Settings, *, again: bool) -> str | None:
 
 def _all_judges(path: Path, settings: Settings) -> tuple[str, ...]:
     """The judges the run was held with come first, in their order."""
-    from simulator.store import read_run
+    from simulator.storage.run_file import read_run
 
     held = read_run(path).run.settings.get("judges")
     before = tuple(map(str, held)) if isinstance(held, list) else ()

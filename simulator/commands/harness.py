@@ -160,7 +160,7 @@ def _resume(settings: Settings) -> int:
     from simulator.commands.publish import publish
     from simulator.harness.asked import Asked
     from simulator.harness.naming import NOTE
-    from simulator.store import find_run, read_run
+    from simulator.storage.run_file import find_run, read_run
 
     path = find_run(str(settings.resume), Path(settings.runs))
     results = read_run(path)
@@ -178,7 +178,7 @@ def _resume(settings: Settings) -> int:
 
 def _as_stored(path: Path, settings: Settings) -> Settings:
     """The settings of a run, shown as was asked for today."""
-    from simulator.store import read_run
+    from simulator.storage.run_file import read_run
 
     now = {name: getattr(settings, name) for name in NOT_OF_THE_RUN}
     budget = {"budget": settings.budget} if settings.budget else {}

@@ -12,7 +12,7 @@ from simulator.core import shelves as find
 from simulator.core.settings import load
 from simulator.core.templates import read_toml
 from simulator.core.translations import language_of, told_in
-from simulator.store import run_ids
+from simulator.storage.run_file import run_ids
 
 _NEEDED = {"reference": "a reference", "retrieval": "a bot that shows its passages"}
 

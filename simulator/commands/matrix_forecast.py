@@ -112,7 +112,7 @@ def _held(settings: Settings, run: Path) -> tuple["Stage", Sequence[Conversation
     from simulator.core.roles import endpoints
     from simulator.models.pricing import Ledger
     from simulator.stage import Stage
-    from simulator.store import read_run
+    from simulator.storage.run_file import read_run
 
     results = read_run(run)
     with contextlib.redirect_stdout(sys.stderr):

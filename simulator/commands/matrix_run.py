@@ -31,7 +31,7 @@ from simulator.matrix.record import (
 from simulator.matrix.resolving import Resolved, from_record, in_language, resolved, with_files
 from simulator.models.pricing import BudgetSpent
 from simulator.prompting.chain import WHOLE
-from simulator.store import new_run_id, run_ids
+from simulator.storage.run_file import new_run_id, run_ids
 
 if TYPE_CHECKING:
     from simulator.commands.simulate import Over

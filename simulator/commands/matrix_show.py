@@ -37,10 +37,10 @@ def paint_cell(path: Path, settings: Settings) -> str:
     from simulator.commands.sinks import write_atomically
     from simulator.matrix.cells import silence
     from simulator.outcome import figures_of, gate_of
-    from simulator.overview import counted
     from simulator.reports.html import render
     from simulator.reports.standing import standings
-    from simulator.store import read_run
+    from simulator.storage.results import counted
+    from simulator.storage.run_file import read_run
 
     results = counted(read_run(path))
     summary = figures_of(results, settings)

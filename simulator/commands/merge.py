@@ -30,7 +30,7 @@ def command(flags: dict[str, Any], parts: Runs, force: Force = False) -> int:
     from simulator.commands.sinks import check_sinks
     from simulator.merging.merge import merge
     from simulator.merging.parts import find_parts, read_part
-    from simulator.store import read_run
+    from simulator.storage.run_file import read_run
 
     shown = load(flags)
     check_sinks(shown)

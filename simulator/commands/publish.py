@@ -11,7 +11,6 @@ from simulator.analysis.answerability import answerability, handovers
 from simulator.analysis.figures import Summary
 from simulator.analysis.gate import Gate
 from simulator.analysis.summary_json import as_json
-from simulator.changes.replays import replay_of
 from simulator.commands.sinks import Painting, paint, write_atomically
 from simulator.contest import contest, is_contest, not_graded, printed
 from simulator.core.errors import InputError, RehearsalError
@@ -21,11 +20,12 @@ from simulator.load.figures import as_json as load_json
 from simulator.load.figures import load_of
 from simulator.masking import masks_of
 from simulator.outcome import figures_of, gate_of
-from simulator.overview import counted, english_share
 from simulator.reports.sections import sections
 from simulator.reports.standing import Standings, standings
 from simulator.reports.told import Told
-from simulator.store import read_run
+from simulator.storage.results import counted, english_share
+from simulator.storage.run_file import read_run
+from simulator.storage.runs import replay_of
 
 if TYPE_CHECKING:
     from simulator.changes.compared import Changes

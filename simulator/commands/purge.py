@@ -12,7 +12,7 @@ from simulator.core.errors import InputError
 from simulator.core.settings import load
 
 if TYPE_CHECKING:
-    from simulator.purging import Purge
+    from simulator.storage.purge import Purge
 
 DONE = 0
 # Files that are listed at most.
@@ -36,7 +36,7 @@ def command(flags: dict[str, Any], run: Run, *, yes: Yes = False, cache: Cache =
     Says where else its text may be: the response cache (--cache clears it of this run), Google Sheets it was
     pushed to, and pages of other runs that show it.
     """
-    from simulator.purging import delete, forget, held_for_purging, replies_of
+    from simulator.storage.purge import delete, forget, held_for_purging, replies_of
 
     settings = load(flags)
     with held_for_purging(run, Path(settings.runs)) as purge:

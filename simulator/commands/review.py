@@ -57,7 +57,7 @@ def command(
     the score is shown as people would have given it, and a target is held against that. All is stored in
     the run; reading it twice adds nothing.
     """
-    from simulator.store import find_run, read_run
+    from simulator.storage.run_file import find_run, read_run
 
     given = load(flags)
     path = find_run(run, Path(given.runs))
@@ -79,7 +79,7 @@ def _read(path: Path, source: str, asked: "Asked", *, strict: bool) -> "Read":
     from simulator.review.console import Read
     from simulator.review.sources import source_of
     from simulator.review.taking import take
-    from simulator.store import RunFile, read_run
+    from simulator.storage.run_file import RunFile, read_run
 
     results = read_run(path)
     taken = take(source_of(source, _wanted(results, asked))(), results)

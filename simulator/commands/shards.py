@@ -11,7 +11,7 @@ from simulator.core.types import Conversation, Results
 from simulator.merging.shards import NOTE, part_of, place_of
 
 if TYPE_CHECKING:
-    from simulator.store import RunFile
+    from simulator.storage.run_file import RunFile
 
 
 def check_shard(settings: Settings) -> None:

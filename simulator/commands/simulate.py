@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from simulator.calibration.drift import Frozen
     from simulator.experiment import Sit, Stopping
     from simulator.stage import Stage
-    from simulator.store import RunFile
+    from simulator.storage.run_file import RunFile
 
 INCOMPLETE = 3
 
@@ -63,7 +63,7 @@ def start(settings: Settings, run_id: str = "") -> "int | Over":
     from simulator.experiment import create_run
     from simulator.models.pricing import Ledger
     from simulator.stage import Stage
-    from simulator.store import find_run
+    from simulator.storage.run_file import find_run
 
     if settings.replay:
         # By its own name: `latest` would be another run when this one is taken up again.
@@ -155,7 +155,7 @@ def take_up(settings: Settings) -> "int | Over":
     """Finishes a run with the options it was started with; a finished one is only shown again."""
     from simulator.commands.publish import publish
     from simulator.commands.shards import without_gate
-    from simulator.store import RunFile, find_run
+    from simulator.storage.run_file import RunFile, find_run
 
     path = find_run(str(settings.resume), Path(settings.runs))
     run = _planned_run(path)
@@ -170,7 +170,7 @@ def take_up(settings: Settings) -> "int | Over":
 def _planned_run(path: Path) -> Run:
     from simulator.commands.shards import check_is_planned
     from simulator.harness.naming import NOTE
-    from simulator.store import read_run
+    from simulator.storage.run_file import read_run
 
     results = read_run(path)
     check_is_planned(results)
@@ -320,11 +320,11 @@ def _dry_run(
 def _to_be_held(plan: Sequence[Conversation]) -> Sequence[Conversation]:
     """The conversations that are new, or were cut off."""
     from simulator.data.datasets import RowPlan
-    from simulator.reading import Talks
+    from simulator.storage.results import StoredConversations
 
     if isinstance(plan, RowPlan):  # rows that nobody has asked yet
         return plan
-    if isinstance(plan, Talks):
+    if isinstance(plan, StoredConversations):
         return plan.unfinished()
     return [talk for talk in plan if talk.ended in (None, Ended.INTERRUPTED, Ended.BUDGET)]
 

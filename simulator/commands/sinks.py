@@ -77,7 +77,7 @@ def write_atomically(path: Path, content: str | bytes | Iterable[str]) -> None:
 def _xlsx(painting: Painting) -> str:
     from simulator.reports import xlsx
     from simulator.reports.worksheets import worksheets
-    from simulator.store import NAME
+    from simulator.storage.run_file import NAME
 
     return str(xlsx.save(worksheets(painting.told), painting.folder / NAME))
 
@@ -88,7 +88,7 @@ def _sheets(painting: Painting) -> str:
     from simulator.reports.sheets.address import Target, target
     from simulator.reports.sheets.push import new_sheet
     from simulator.reports.worksheets import worksheets
-    from simulator.store import NAME, note
+    from simulator.storage.run_file import NAME, note
 
     settings = painting.settings
     suffix = settings.worksheet or ""

@@ -155,7 +155,7 @@ def _of_run(name: str, settings: Settings, judges: str | None, by: str | None) -
     from simulator.core.errors import UnknownName
     from simulator.core.settings import from_run
     from simulator.outcome import figures_of
-    from simulator.store import find_run, read_run
+    from simulator.storage.run_file import find_run, read_run
     from simulator.thresholds.run import evidence_of
 
     if by not in (None, "tags", "persona"):

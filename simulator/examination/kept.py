@@ -8,7 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 from simulator.core.errors import RunFileError
 from simulator.core.types import Results
 from simulator.examination.crossing import Examined, Target
-from simulator.store import RunFile
+from simulator.storage.run_file import RunFile
 
 NOTE = "cross_examination"
 _LIST = TypeAdapter(tuple[Examined, ...])

@@ -13,7 +13,7 @@ from simulator.fixes.fix import Example, Fix, Improvements
 from simulator.fixes.gains import Gains
 from simulator.fixes.places import Blamed, Group, groups
 from simulator.fixes.wording import title, what, where
-from simulator.overview import english_share
+from simulator.storage.results import english_share
 
 EXAMPLES = 3
 

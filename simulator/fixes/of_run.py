@@ -7,7 +7,7 @@ from simulator.core.settings import Settings
 from simulator.core.types import Language, Results
 from simulator.fixes.fix import Improvements
 from simulator.fixes.improve import improvements
-from simulator.overview import retrieves
+from simulator.storage.results import retrieves
 
 
 def improvements_of_run(

@@ -16,7 +16,7 @@ from simulator.core.types import Answer, Conversation, Ended, Score, Status, Utt
 from simulator.experiment import create_run
 from simulator.harness.naming import NOTE
 from simulator.harness.session import Session
-from simulator.store import RunFile
+from simulator.storage.run_file import RunFile
 
 
 class RunBook:

@@ -20,7 +20,7 @@ from simulator.harness.scores import names_of, number, scores_of
 from simulator.harness.session import begin
 from simulator.harness.sources import Sources, check_known, sources_of
 from simulator.stage import Stage
-from simulator.store import read_run
+from simulator.storage.run_file import read_run
 
 # Draws for those metrics whose error lm_eval does not have in closed form.
 BOOTSTRAP = 1000

@@ -19,7 +19,7 @@ from simulator.analysis.intervals import ends_of, interval_of_mean
 from simulator.analysis.spoken import turn_failure
 from simulator.core.types import Results, Score, Turn, Value
 from simulator.load.times import Asked, Sat, sittings_of
-from simulator.overview import counted
+from simulator.storage.results import counted
 
 # Parts of the run that the curve shows.
 SPANS = 48

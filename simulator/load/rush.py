@@ -11,7 +11,7 @@ from simulator.experiment import Progress, Sitting
 from simulator.load.pace import Pace
 from simulator.load.times import Watch
 from simulator.stage import Stage
-from simulator.store import RunFile
+from simulator.storage.run_file import RunFile
 
 
 def check_load(settings: Settings) -> None:

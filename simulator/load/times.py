@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from simulator.core.errors import RunFileError
 from simulator.core.settings import Settings
 from simulator.core.types import Answer, Utterance, Value
-from simulator.store import RunFile
+from simulator.storage.run_file import RunFile
 
 NOTE = "load"
 # Seconds between two writings of the note, at least, and so many times what one writing took.

@@ -19,9 +19,9 @@ from simulator.matrix.labelled import Read, f1_against_best, read_of
 from simulator.matrix.record import Held, Record, State, run_of, state_of
 from simulator.models.pricing import Prices
 from simulator.outcome import figures_of, gate_of
-from simulator.overview import counted
-from simulator.store import NAME as RUN_FILE
-from simulator.store import read_run
+from simulator.storage.results import counted
+from simulator.storage.run_file import NAME as RUN_FILE
+from simulator.storage.run_file import read_run
 
 # Its model is one of the run's own roles: what its answers cost stands in the run already.
 _OWN_BOT = "demo"

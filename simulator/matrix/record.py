@@ -17,13 +17,13 @@ from typing import IO, Any, Literal
 
 from pydantic import Field, JsonValue, ValidationError
 
-from simulator import reading, schema
 from simulator.core.errors import RunFileError
 from simulator.core.types import Run, Value
 from simulator.data.files import beside
 from simulator.matrix.plan import Cell
-from simulator.store import NAME as RUN_FILE
-from simulator.store import hold
+from simulator.storage import results, schema
+from simulator.storage.run_file import NAME as RUN_FILE
+from simulator.storage.run_file import hold
 
 NAME = "matrix.json"
 # `planned`: nothing of it is there; `begun`: its run broke off; `failed`: it cannot be held as it is.
@@ -194,7 +194,7 @@ def run_of(path: Path) -> Run | None:
     try:
         schema.check(path)
         with contextlib.closing(sqlite3.connect(path, isolation_level=None, timeout=10)) as file:
-            return reading.run_of(file)
+            return results.run_of(file)
     except (RunFileError, sqlite3.Error, ValueError):
         return None
 

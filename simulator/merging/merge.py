@@ -18,7 +18,7 @@ from simulator.merging.parts import MERGED, Held, Joined, Part
 from simulator.merging.rows import copy_rows
 from simulator.merging.shards import plan_digest
 from simulator.plan import read_plan
-from simulator.store import RunFile, new_run_id
+from simulator.storage.run_file import RunFile, new_run_id
 
 # Who holds a conversation: the number of the part, and what it holds.
 Owners = Mapping[str, tuple[int, Held]]

@@ -13,7 +13,7 @@ from simulator.core.settings import Settings, from_run, read_shard
 from simulator.core.types import Conversation, Persona, Results, Run, Score, Value
 from simulator.customers.replaying import AGAIN
 from simulator.merging.shards import NOTE, Place, plan_digest
-from simulator.store import NAME, find_run, read_run
+from simulator.storage.run_file import NAME, find_run, read_run
 
 # The note of a run that was put together.
 MERGED = "merged"

@@ -18,7 +18,6 @@ from simulator.core.translations import Words, goal, words_of
 from simulator.core.types import Language, Results
 from simulator.fixes.fix import Improvements
 from simulator.fixes.of_run import improvements_of
-from simulator.overview import picked
 from simulator.reports import (
     answerable,
     customers,
@@ -40,6 +39,7 @@ from simulator.reports.html_talks import LONGEST, Talk, TalkPainter, anchors_of,
 from simulator.reports.notes import corrected_line, notes, verdict
 from simulator.reports.sections import sections
 from simulator.reports.standing import UNKNOWN, Standings, blocks, heading, with_notes
+from simulator.storage.results import picked
 
 __all__ = ["LONGEST", "Painted", "render", "side_by_side", "why"]
 

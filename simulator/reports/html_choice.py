@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from simulator.analysis.figures import Summary
 from simulator.core.types import Conversation, Results, Score
-from simulator.reading import Talks
+from simulator.storage.results import StoredConversations
 
 # A page must stay under this, in bytes.
 LARGEST = 8_000_000
@@ -21,7 +21,7 @@ def chosen(results: Results, summary: Summary, first: Iterable[str], share: floa
     plan. `share` (0..1) shrinks what they may come to, where an estimate was too low.
     """
     room = _AIMED_AT * share
-    if isinstance(results.conversations, Talks):
+    if isinstance(results.conversations, StoredConversations):
         return _of_many(results.conversations, summary, first, room)
     sizes = _sizes(results)
     if sum(sizes.values()) <= room:
@@ -37,7 +37,9 @@ def chosen(results: Results, summary: Summary, first: Iterable[str], share: floa
     return kept
 
 
-def _of_many(talks: Talks, summary: Summary, first: Iterable[str], room: float) -> Collection[str]:
+def _of_many(
+    talks: StoredConversations, summary: Summary, first: Iterable[str], room: float
+) -> Collection[str]:
     """The same of more rows than a page can hold, looking at no more of them than it will."""
     red = dict.fromkeys((*first, *(each.conversation for each in summary.reddest)))
     keys = [*red, *_spread([key for key in talks.ids if key not in red])]

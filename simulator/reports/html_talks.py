@@ -11,9 +11,9 @@ from simulator.analysis.red import RANK, worst
 from simulator.core.templates import Texts
 from simulator.core.translations import Say, Words, plain, saying, told_in
 from simulator.core.types import Conversation, Language, Passage, Results, Score, Turn
-from simulator.overview import picked, scores_of
 from simulator.reports import table
 from simulator.reports.html_marks import Flaw, Span, flaws, marked
+from simulator.storage.results import overview_scores_of, picked
 
 PAGE = Texts(Path(__file__).with_name("page.toml"))
 # More than this of one text is for the run file, not for a page that people read.
@@ -115,7 +115,7 @@ class TalkPainter:
         self._greeting = results.run.settings.get("greeting")
         self._red = {(red.conversation, red.turn): red for red in summary.reddest}
         self._scores: dict[tuple[str, int], dict[str, Score]] = {}
-        for score in scores_of(results, shown):
+        for score in overview_scores_of(results, shown):
             self._scores.setdefault((score.conversation, score.turn), {})[score.judge] = score
         self.judges = beside_their_own(summary.judges)
 

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 from simulator.analysis.figures import JudgeSummary, Summary
 from simulator.analysis.gate import Gate
-from simulator.changes.replays import replay_of
 from simulator.core.document import JST
 from simulator.core.translations import goal, plain, points
 from simulator.core.types import Results
@@ -18,6 +17,7 @@ from simulator.reports.sections import sections
 from simulator.reports.sheet_words import text_cell
 from simulator.reports.told import Told
 from simulator.reports.worksheet import Chart, Mark, Row, SheetCell, Worksheet
+from simulator.storage.runs import replay_of
 
 MINUTE = 60
 

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from simulator.core.types import Case, Facts, Language, Message
-from simulator.reading import Talks
 from simulator.reports.sheet_words import SheetWords, text_cell
 from simulator.reports.told import Told
 from simulator.reports.worksheet import Made, Row, SheetCell, Worksheet
+from simulator.storage.results import StoredConversations
 
 # Who speaks, as question files name them.
 SPEAKERS: dict[Language, dict[str, str]] = {
@@ -18,7 +18,7 @@ SPEAKERS: dict[Language, dict[str, str]] = {
 def questions_sheet(told: Told, proposed: tuple[Case, ...] = ()) -> Worksheet:
     """The questions of this run, in use and approved; `proposed` ones wait for approval below them."""
     talks = told.results.conversations
-    kept = () if isinstance(talks, Talks) else talks  # a large data set stays in its own file
+    kept = () if isinstance(talks, StoredConversations) else talks  # a large data set stays in its own file
     asked = {talk.case.id: talk.case for talk in kept}
     cases = [(case, True) for case in asked.values()]
     cases += [(case, False) for case in proposed if case.id not in asked]

@@ -9,13 +9,12 @@ from simulator.analysis.spoken import QUOTED, turn_failure
 from simulator.core.document import JST
 from simulator.core.translations import plain
 from simulator.core.types import Conversation, Score, Turn
-from simulator.overview import picked
-from simulator.reading import Talks
 from simulator.reports.fix_words import cause_text
 from simulator.reports.sheet_words import text_cell
 from simulator.reports.table import answer_text, expected_text, grade_text, mark_text
 from simulator.reports.told import Told
 from simulator.reports.worksheet import Column, Made, Mark, Row, SheetCell, Worksheet
+from simulator.storage.results import StoredConversations, picked
 
 # Earlier turns and passages that a row shows at most, in characters.
 LONGEST = 4000
@@ -27,7 +26,9 @@ NOTED_TURNS = 5_000
 def conversations_sheet(told: Told) -> Worksheet:
     """One row per conversation: config, then what was said and graded, turn by turn."""
     words, talks = told.words, _begun(told)
-    longest = 1 if isinstance(talks, Talks) else max((len(talk.turns) for talk in talks), default=0)
+    longest = (
+        1 if isinstance(talks, StoredConversations) else max((len(talk.turns) for talk in talks), default=0)
+    )
     spoken = [
         Column(key=f"{kind}{n}", title=words("column", kind, n=n), width=34, wrap=True)
         for n in range(1, longest + 1)
@@ -52,7 +53,7 @@ def conversations_sheet(told: Told) -> Worksheet:
 def _begun(told: Told) -> Sequence[Conversation]:
     """The conversations with a turn; those of a large data set are read one by one."""
     talks = told.results.conversations
-    return talks.begun() if isinstance(talks, Talks) else [talk for talk in talks if talk.turns]
+    return talks.begun() if isinstance(talks, StoredConversations) else [talk for talk in talks if talk.turns]
 
 
 def _conversation(talk: Conversation, told: Told) -> Row:
@@ -144,7 +145,7 @@ def review_sheet(told: Told) -> Worksheet:
 
 def _turns(told: Told) -> Iterator[tuple[Conversation, Turn]]:
     talks: Iterable[Conversation] = told.results.conversations
-    if isinstance(talks, Talks):  # nobody looks through more of them than these
+    if isinstance(talks, StoredConversations):  # nobody looks through more of them than these
         talks = talks.some([red.conversation for red in told.summary.reddest[:QUOTED]])
     for talk in talks:
         for turn in talk.turns:

@@ -12,14 +12,14 @@ from simulator.core.translations import Words, words_of
 from simulator.core.types import Language, Results, Score
 from simulator.fixes.fix import Improvements
 from simulator.fixes.of_run import improvements_of
-from simulator.reading import Talks
 from simulator.reports.sheet_words import SheetWords
+from simulator.storage.results import StoredConversations
 
 
 class StoredScores(Mapping[tuple[str, int], Mapping[str, Score]]):
     """The scores of each turn of a large data set; only those of one conversation are held."""
 
-    def __init__(self, talks: Talks) -> None:
+    def __init__(self, talks: StoredConversations) -> None:
         """Knows where they are."""
         self._talks, self._last, self._found = talks, "", dict[int, dict[str, Score]]()
 
@@ -67,7 +67,7 @@ class Told:
     @cached_property
     def scores(self) -> Mapping[tuple[str, int], Mapping[str, Score]]:
         """The scores of each turn, by judge; those of a large data set are read when they are asked for."""
-        if isinstance(self.results.conversations, Talks):
+        if isinstance(self.results.conversations, StoredConversations):
             return StoredScores(self.results.conversations)
         found: dict[tuple[str, int], dict[str, Score]] = {}
         for score in self.results.scores:

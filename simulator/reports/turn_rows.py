@@ -6,8 +6,8 @@ from typing import Any
 from simulator.analysis.red import worst
 from simulator.analysis.spoken import turn_failure
 from simulator.core.types import Conversation, Score, Turn
-from simulator.reading import with_scores
 from simulator.reports.told import Told
+from simulator.storage.results import with_scores
 
 
 def turn_rows(told: Told) -> Iterator[dict[str, Any]]:

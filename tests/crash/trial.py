@@ -13,7 +13,7 @@ from typing import Any
 
 from simulator.core.errors import RunFileError
 from simulator.core.types import Results
-from simulator.store import find_run, read_run
+from simulator.storage.run_file import find_run, read_run
 from tests.crash.endpoint import Watching
 from tests.crash.processes import Starter
 from tests.crash.repeats import Repeats, Sitting, asked, repeats

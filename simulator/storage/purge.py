@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from simulator.core.errors import InputError
 from simulator.core.types import Results
 from simulator.models.cache import cache_folder
-from simulator.store import NAME, RunFile, find_run
+from simulator.storage.run_file import NAME, RunFile, find_run
 
 # What the program itself leaves in a run folder.
 _OURS = re.compile(

@@ -18,7 +18,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO, Any
 
-from simulator import reading, schema
 from simulator.core.errors import RunFileError
 from simulator.core.types import (
     Answer,
@@ -35,6 +34,8 @@ from simulator.core.types import (
     Utterance,
 )
 from simulator.models.pricing import JUDGE
+from simulator.storage import results as reading
+from simulator.storage import schema
 
 NAME = "run.sqlite"
 _PLANNED = 'INSERT INTO conversations (id, position, persona, repeat, "case") VALUES (?, ?, ?, ?, ?)'
@@ -259,7 +260,7 @@ class RunFile:
     def talks(self) -> Sequence[Conversation]:
         """All conversations in the plan's order, each read when it is asked for, as far as it has come."""
         self.settle()
-        return reading.Talks(self._file)
+        return reading.StoredConversations(self._file)
 
     def scores(self, conversation: str) -> list[Score]:
         """The scores that one conversation has so far."""
@@ -305,7 +306,9 @@ def read_run(path: Path) -> Results:
             opened.callback(file.close)
             file.execute("BEGIN")  # one moment of a run that may be going on
             results = reading.results_of(file)
-            if isinstance(results.conversations, reading.Talks):  # which are read as they are asked for
+            if isinstance(
+                results.conversations, reading.StoredConversations
+            ):  # which are read as they are asked for
                 opened.pop_all()
                 weakref.finalize(results.conversations, file.close)
             return results

@@ -4,14 +4,16 @@ A run of 10,000 conversations has a quarter of a million of them: what many have
 passage, the name of a judge) is kept once, and none carries a dict or a list of its fields of its own.
 """
 
+import functools
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, cast, overload
+import weakref
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from typing import Any, TypeVar, cast, overload
 
-from simulator import schema
 from simulator.core.types import (
     SCRIPTED,
+    SUPERSEDED,
     Answer,
     Case,
     Conversation,
@@ -28,6 +30,7 @@ from simulator.core.types import (
     Utterance,
     compact,
 )
+from simulator.storage import schema
 
 _TALK = 'SELECT id, persona, repeat, "case", ended, reason, closing FROM conversations'
 # Of a score, what it shares with many others.
@@ -48,7 +51,7 @@ def results_of(file: sqlite3.Connection) -> Results:
     For as long as these are looked at, the file has to stay open.
     """
     if is_large(file):
-        return _made(file, Talks(file), Scores(file))
+        return _made(file, StoredConversations(file), Scores(file))
     reading = Reading()
     turns: dict[str, list[Turn]] = {}
     for conversation, turn in reading.turns(file.execute(f"{_TURNS} ORDER BY conversation, turn")):
@@ -82,7 +85,7 @@ def _made(
     )
 
 
-class Talks(Sequence[Conversation]):
+class StoredConversations(Sequence[Conversation]):
     """The conversations of a file, in the plan's order; none is held here."""
 
     def __init__(self, file: sqlite3.Connection, condition: str = "TRUE") -> None:
@@ -133,20 +136,24 @@ class Talks(Sequence[Conversation]):
         query = f"SELECT count(*) FROM conversations WHERE {condition}"  # noqa: S608 - all of it is ours
         return int(self._file.execute(query).fetchone()[0])
 
-    def unfinished(self) -> "Talks":
+    def unfinished(self) -> "StoredConversations":
         """Those that are to be held: new ones, and those that were cut off."""
-        return Talks(self._file, f"ended IS NULL OR ended IN ('{Ended.INTERRUPTED}', '{Ended.BUDGET}')")
+        return StoredConversations(
+            self._file, f"ended IS NULL OR ended IN ('{Ended.INTERRUPTED}', '{Ended.BUDGET}')"
+        )
 
-    def begun(self) -> "Talks":
+    def begun(self) -> "StoredConversations":
         """Those with a turn."""
-        return Talks(self._file, "id IN (SELECT conversation FROM turns WHERE answer IS NOT NULL)")
+        return StoredConversations(
+            self._file, "id IN (SELECT conversation FROM turns WHERE answer IS NOT NULL)"
+        )
 
-    def skipped_by(self, judge: str) -> "Talks":
+    def skipped_by(self, judge: str) -> "StoredConversations":
         """Those with a turn that this judge skipped."""
         skipped = (
             "SELECT conversation FROM scores WHERE judge = '{}' AND json_extract(body, '$.state') = 'skipped'"
         )
-        return Talks(self._file, f"id IN ({skipped.format(judge)})")
+        return StoredConversations(self._file, f"id IN ({skipped.format(judge)})")
 
     def usages(self) -> Iterator[Usage]:
         """What the bot's models took for each answer; of a chain, link by link."""
@@ -178,7 +185,7 @@ class Talks(Sequence[Conversation]):
 class Cases(Sequence[Case]):
     """The rows of a single-turn data set that is being held; none is held here."""
 
-    def __init__(self, file: sqlite3.Connection, talks: Talks) -> None:
+    def __init__(self, file: sqlite3.Connection, talks: StoredConversations) -> None:
         """Of these conversations."""
         self._file, self._talks = file, talks
 
@@ -238,7 +245,7 @@ class Scores(Sequence[Score]):
 
 def with_scores(results: Results) -> Iterator[tuple[Conversation, ByTurn]]:
     """Every conversation of a run with its scores."""
-    if isinstance(results.conversations, Talks):
+    if isinstance(results.conversations, StoredConversations):
         yield from results.conversations.with_scores()
         return
     found: dict[str, ByTurn] = {}
@@ -398,3 +405,89 @@ def _usage(file: sqlite3.Connection) -> dict[str, dict[str, Spending]]:
         spent = Spending(calls=calls, cached=cached, tokens_in=i, tokens_out=o, cost_usd=cost)
         found.setdefault(role, {})[model] = spent
     return found
+
+
+Told = TypeVar("Told")
+
+
+def once(look: Callable[[Results], Told]) -> Callable[[Results], Told]:
+    """The same function, which does not look twice at the run that it looked at last."""
+    latest: list[tuple[weakref.ref[Results], Told]] = []
+
+    @functools.wraps(look)
+    def looked(results: Results) -> Told:
+        if not latest or latest[0][0]() is not results:
+            latest[:] = [(weakref.ref(results), look(results))]
+        return latest[0][1]
+
+    return looked
+
+
+def counted(results: Results) -> Results:
+    """The run without the conversations that were held once more because of their customer."""
+    held_again = results.notes.get(SUPERSEDED)
+    if not isinstance(held_again, dict) or not held_again:
+        return results
+    talks = tuple(talk for talk in results.conversations if talk.id not in held_again)
+    scores = tuple(score for score in results.scores if score.conversation not in held_again)
+    gone = len(results.conversations) - len(talks)
+    left = {"planned": results.planned - gone, "conversations": talks, "scores": scores}
+    return results.model_copy(update=left) if gone else results
+
+
+def english_share(results: Results) -> float:
+    """The share (0..1) of conversations that are in English; 0 of none."""
+    talks = results.conversations
+    if not talks:
+        return 0.0
+    if isinstance(talks, StoredConversations):
+        return talks.count("""json_extract("case", '$.language') = 'en'""") / len(talks)
+    return sum(talk.case.language == "en" for talk in talks) / len(talks)
+
+
+def retrieves(results: Results) -> bool:
+    """Whether any answer came with passages."""
+    talks = results.conversations
+    if isinstance(talks, StoredConversations):
+        some = "SELECT conversation FROM turns WHERE json_array_length(answer, '$.passages') > 0"
+        return talks.count(f"id IN ({some})") > 0
+    return any(turn.answer.passages for talk in talks for turn in talk.turns)
+
+
+def marks(results: Results) -> bool:
+    """Whether any row says that it can, or cannot, be answered, or whether it is to be handed over."""
+    talks = results.conversations
+    if isinstance(talks, StoredConversations):
+        answerable = """json_extract("case", '$.answerable') IS NOT NULL"""
+        handover = """coalesce(json_extract("case", '$.handover'), 'optional') <> 'optional'"""
+        return talks.count(f"{answerable} OR {handover}") > 0
+    return any(talk.case.answerable is not None or talk.case.handover != "optional" for talk in talks)
+
+
+def begun(results: Results) -> int:
+    """How many conversations have a turn."""
+    talks = results.conversations
+    if isinstance(talks, StoredConversations):
+        return talks.count("id IN (SELECT conversation FROM turns WHERE answer IS NOT NULL)")
+    return sum(bool(talk.turns) for talk in talks)
+
+
+def picked(results: Results, keys: Container[str]) -> Iterator[tuple[int, Conversation]]:
+    """The conversations with these ids, in the plan's order, each with its number in it, from 1."""
+    talks = results.conversations
+    if isinstance(talks, StoredConversations):
+        numbers = [number for number, key in enumerate(talks.ids, 1) if key in keys]
+        yield from zip(numbers, talks.some([talks.ids[number - 1] for number in numbers]), strict=True)
+        return
+    yield from ((number, talk) for number, talk in enumerate(talks, 1) if talk.id in keys)
+
+
+def overview_scores_of(results: Results, keys: Container[str]) -> Iterator[Score]:
+    """The scores of the conversations with these ids."""
+    talks = results.conversations
+    if isinstance(talks, StoredConversations):
+        wanted: Sequence[str] = [key for key in talks.ids if key in keys]
+        for _, by_turn in talks.with_scores(wanted):
+            yield from (score for by_judge in by_turn.values() for score in by_judge.values())
+        return
+    yield from (score for score in results.scores if score.conversation in keys)

@@ -8,10 +8,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from simulator import schema
 from simulator.core.errors import RunFileError
 from simulator.core.types import STOPPED_EARLY, SUPERSEDED, Run, Score
-from simulator.store import NAME, run_ids
+from simulator.storage import schema
+from simulator.storage.run_file import NAME, run_ids
 
 
 class Head(NamedTuple):
@@ -119,3 +119,12 @@ def opened(path: Path) -> Iterator[Rows]:
     except (sqlite3.Error, ValueError) as error:
         msg = f"{path}: the run file is damaged ({str(error).splitlines()[0]})."
         raise RunFileError(msg) from None
+
+
+def replay_of(run: Run) -> str | None:
+    """The id of the run whose customers' lines were said again; None for a run of its own."""
+    given = run.settings.get("replay")
+    if not isinstance(given, str) or not given:
+        return None
+    path = Path(given.replace("\\", "/"))
+    return path.parent.name if path.name == NAME and path.parent.name else path.name
