@@ -11,13 +11,12 @@ import time
 from simulator.analysis.gate import decide
 from simulator.analysis.summary import summarise
 from simulator.core.types import RedRules
-from simulator.reports.sheets import pull, push
-from simulator.reports.sheets.address import target
-from simulator.reports.sheets.door import Door
-from simulator.reports.sheets.push import Pushed
 from simulator.reports.told import Told
-from simulator.reports.worksheet import Worksheet
 from simulator.reports.worksheets import worksheets
+from simulator.sheets import google_pull, google_push
+from simulator.sheets.google_api import Door, target
+from simulator.sheets.google_push import PushSummary
+from simulator.sheets.model import Worksheet
 from tests.rehearsed import JUDGES, large
 from tests.servers.loopback import on_thread
 from tests.servers.sheets import SheetsServer
@@ -37,7 +36,7 @@ def main() -> None:
         timed("the same again", server, sheets)
         timed("another run", server, later)
         started = time.perf_counter()
-        rows = pull(target("KEY"), ["review", "questions", "summary"]).rows
+        rows = google_pull(target("KEY"), ["review", "questions", "summary"]).rows
         count = sum(map(len, rows.values()))
         print(f"sheets, read back     {time.perf_counter() - started:5.2f} s   {count} rows")
         plain(server, sheets, first)
@@ -51,11 +50,11 @@ def built(run: str) -> tuple[Worksheet, ...]:
     return worksheets(Told(results, summary, decide(summary, 0.9, 0.05), "ja"))
 
 
-def timed(name: str, server: SheetsServer, sheets: tuple[Worksheet, ...]) -> Pushed:
+def timed(name: str, server: SheetsServer, sheets: tuple[Worksheet, ...]) -> PushSummary:
     """A push without the pauses that Google's quota asks for."""
     server.log.clear()
     started = time.perf_counter()
-    done = push(sheets, target("KEY"), door=Door(sleep=lambda _: None))
+    done = google_push(sheets, target("KEY"), door=Door(sleep=lambda _: None))
     took = time.perf_counter() - started
     print(
         f"sheets, {name:14} {took:5.2f} s   {server.log.reads} reads, {server.log.writes} writes, largest"
@@ -64,7 +63,7 @@ def timed(name: str, server: SheetsServer, sheets: tuple[Worksheet, ...]) -> Pus
     return done
 
 
-def plain(server: SheetsServer, sheets: tuple[Worksheet, ...], done: Pushed) -> None:
+def plain(server: SheetsServer, sheets: tuple[Worksheet, ...], done: PushSummary) -> None:
     """Only the conversations, `update_cell` for each cell, no colours and no notes."""
     (talks,) = (sheet for sheet in sheets if sheet.name == "conversations")
     worksheet = server.robot().open_by_key("PLAIN").sheet1

@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 from benchmarks.measured import ROOT, measure
-from simulator.reports.worksheet import FILLS, Worksheet
+from simulator.sheets.model import FILLS, Worksheet
 
 CONVERSATIONS = 3334
 
@@ -53,9 +53,9 @@ def one(way: str, run: str) -> None:
     from simulator.analysis.gate import decide
     from simulator.analysis.summary import summarise
     from simulator.core.types import RedRules
-    from simulator.reports import xlsx
     from simulator.reports.told import Told
     from simulator.reports.worksheets import worksheets
+    from simulator.sheets import excel
     from simulator.storage.run_file import read_run
     from tests.rehearsed import JUDGES
 
@@ -67,10 +67,10 @@ def one(way: str, run: str) -> None:
         if way == "plain":
             _plain(sheets, path)
         elif way != "none":
-            xlsx.write(sheets, path)
+            excel.write(sheets, path)
             print(f"{path.stat().st_size / 1e6:.1f} MB on disk")
         if way == "read":
-            xlsx.read(path)
+            excel.read(path)
 
 
 def _plain(sheets: Sequence[Worksheet], path: Path) -> None:

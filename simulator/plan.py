@@ -86,7 +86,7 @@ def _named_cases(name: str, language: Language | None, settings: Settings) -> Se
 
 def already_read(name: str, language: Language | None, settings: Settings) -> Sequence[Case] | None:
     """The cases of a Google Sheet or of a report's workbook; None for a file of questions."""
-    from simulator.review.questions import cases_of_sheet, cases_of_workbook
+    from simulator.sheets.questions import cases_of_sheet, cases_of_workbook
 
     if name.startswith("sheet:"):
         return cases_of_sheet(name, language, settings.worksheet or "", settings.columns)

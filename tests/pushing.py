@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from simulator.reports.sheets import push
-from simulator.reports.sheets.address import Target, target
-from simulator.reports.sheets.door import Door
-from simulator.reports.sheets.push import Pushed
-from simulator.reports.worksheet import Choice, Column, Mark, Row, SheetCell, Worksheet
+from simulator.sheets import google_push
+from simulator.sheets.google_api import Door, Target, target
+from simulator.sheets.google_push import PushSummary
+from simulator.sheets.model import Choice, Column, Mark, Row, SheetCell, Worksheet
 from tests.servers.loopback import on_thread
 from tests.servers.sheets import SheetsServer
 
@@ -73,9 +72,9 @@ def patient(time: Time | None = None, **settings: Any) -> Door:
     return Door(clock=time.now, sleep=time.sleep, **settings)
 
 
-def pushed(*sheets: Worksheet, to: Target | None = None, **settings: Any) -> Pushed:
+def pushed(*sheets: Worksheet, to: Target | None = None, **settings: Any) -> PushSummary:
     """A push at once."""
-    return push(sheets, to or target(KEY), door=patient(), **settings)
+    return google_push(sheets, to or target(KEY), door=patient(), **settings)
 
 
 def review(

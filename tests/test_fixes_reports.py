@@ -24,11 +24,10 @@ from simulator.reports.console_fixes import summary_items
 from simulator.reports.fix_words import FIXES
 from simulator.reports.html import render
 from simulator.reports.html_talks import anchors_of
-from simulator.reports.layouts import layouts
 from simulator.reports.markdown_fixes import fixes_markdown, fixes_section
-from simulator.reports.sheet_words import SheetWords
 from simulator.reports.told import Told
 from simulator.reports.worksheets import worksheets
+from simulator.sheets.model import SheetWords, layouts
 from tests.rehearsed import JUDGES, hostile, large, rehearsed
 
 EVIL = "<img src=x onerror=alert(1)>\x1b[2J[bold]=1+1|`@team`](http://x)"

@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from simulator.reports import xlsx
-from simulator.reports.sheets import pull
-from simulator.reports.sheets.address import target
-from simulator.reports.worksheet import Worksheet
 from simulator.reports.worksheets import worksheets
+from simulator.sheets import excel, google_pull
+from simulator.sheets.google_api import target
+from simulator.sheets.model import Worksheet
 from tests.excel import Person
 from tests.pushing import KEY, column, letter, patient, pushed, row_of, sheets_server
 from tests.rehearsed import rehearsed
@@ -41,7 +40,7 @@ def test_the_sheet_keeps_what_the_team_wrote(server: SheetsServer) -> None:
             TAB, f"{letter(column(server, name, 'fixes'))}{row_of(server, first.rows[0].key, TAB)}", text
         )
     pushed(of_run("run-2"))
-    rows = {row.key: row.cells for row in pull(target(KEY), ["fixes"], door=patient()).rows["fixes"]}
+    rows = {row.key: row.cells for row in google_pull(target(KEY), ["fixes"], door=patient()).rows["fixes"]}
 
     assert len(rows) == len(first.rows)
     assert {cells["run"] for cells in rows.values()} == {"run-2"}
@@ -51,11 +50,11 @@ def test_the_sheet_keeps_what_the_team_wrote(server: SheetsServer) -> None:
 def test_the_workbook_keeps_what_the_team_wrote(tmp_path: Path) -> None:
     """Painted again, it has the team's words in the same rows."""
     run_file = tmp_path / "run.sqlite"
-    first = xlsx.save([of_run("run-1")], run_file)
+    first = excel.save([of_run("run-1")], run_file)
     with Person(first) as person:
         person.type(TAB, 2, "担当者", "佐藤")
         person.type(TAB, 2, "対応状況", "対応中")
-    rows = xlsx.read(xlsx.save([of_run("run-1")], run_file))["fixes"]
+    rows = excel.read(excel.save([of_run("run-1")], run_file))["fixes"]
 
     assert (rows[0].cells["assignee"], rows[0].cells["status"]) == ("佐藤", "doing")
     assert "assignee" not in rows[1].cells

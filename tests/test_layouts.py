@@ -11,11 +11,18 @@ import pytest
 from simulator.analysis.gate import decide
 from simulator.analysis.summary import summarise
 from simulator.core.types import Language, RedRules, Results, Run
-from simulator.reports.layouts import FILE, LANGUAGES, SPOKEN, folded, language_of, layouts
-from simulator.reports.sheet_words import SheetWords
 from simulator.reports.told import Told
-from simulator.reports.worksheet import Worksheet
 from simulator.reports.worksheets import worksheets
+from simulator.sheets.model import (
+    FILE,
+    LANGUAGES,
+    SPOKEN,
+    SheetWords,
+    Worksheet,
+    folded,
+    language_of,
+    layouts,
+)
 from tests.test_worksheets import told
 
 

@@ -13,7 +13,7 @@ from simulator.reports import html, html_choice
 from simulator.reports.json_file import json_lines
 from simulator.reports.told import Told
 from simulator.reports.turn_rows import turn_rows
-from simulator.reports.worksheet import Made
+from simulator.sheets.model import LazyRows
 from tests.rehearsed import JUDGES, large
 
 ROOMY = "会話が多いため"
@@ -88,7 +88,7 @@ def test_rows_are_made_when_they_are_asked_for() -> None:
         asked.append(number)
         return 10 * number
 
-    rows = Made([1, 2, 3], made)
+    rows = LazyRows([1, 2, 3], made)
 
     assert asked == []
     assert (rows[2], list(rows[:2]), len(rows), list(rows)) == (30, [10, 20], 3, [10, 20, 30])

@@ -9,12 +9,12 @@ import pytest
 from simulator.analysis.blind import blind_sample
 from simulator.core.errors import InputError
 from simulator.core.types import HumanVerdict, Language, Results
-from simulator.reports import xlsx
-from simulator.reports.pulled import PulledRow
 from simulator.reports.worksheets import worksheets
 from simulator.review.pulled import Wanted, grade_of, sheet_of, verdicts, workbook_source
 from simulator.review.sources import Entry, source_of
 from simulator.review.taking import Taken, take
+from simulator.sheets import excel
+from simulator.sheets.model import PulledRow
 from tests.excel import Person
 from tests.rehearsed import hostile, rehearsed
 from tests.team import FEE, GOOD, summary_of
@@ -179,7 +179,7 @@ def test_a_run_that_was_never_pushed_says_so() -> None:
 
 def workbook(folder: Path, language: Language = "ja") -> Path:
     """The workbook of the rehearsed run."""
-    return xlsx.write(worksheets(told(language)), folder / "report.xlsx")
+    return excel.write(worksheets(told(language)), folder / "report.xlsx")
 
 
 def taken_from(path: Path) -> Taken:

@@ -11,10 +11,10 @@ from simulator.core.settings import Settings
 from simulator.core.types import Case, Facts, Message
 from simulator.data.cases import columns_of
 from simulator.plan import read_plan
-from simulator.reports import xlsx
-from simulator.reports.pulled import PulledRow
 from simulator.reports.worksheets import worksheets
-from simulator.review.questions import approved
+from simulator.sheets import excel
+from simulator.sheets.model import PulledRow
+from simulator.sheets.questions import approved
 from tests.excel import Person
 from tests.pushing import KEY, at, column, letter, pushed, row_of, sheets_server
 from tests.servers.sheets import SheetsServer
@@ -179,7 +179,7 @@ def test_a_teams_own_worksheets_and_a_sheet_without_ours(server: SheetsServer) -
     server.person(KEY).paste("シート1", "A1", [["質問", "正解"], ["送料は", "550円"]])
     assert [case.question for case in planned(f"sheet:{KEY}").values()] == ["送料は"]
 
-    from simulator.reports.sheets.address import target
+    from simulator.sheets.google_api import target
 
     pushed(*worksheets(told()), to=target(KEY, "A"))
     pushed(*worksheets(told("en")), to=target(KEY, "B"))
@@ -195,7 +195,7 @@ def test_a_teams_own_worksheets_and_a_sheet_without_ours(server: SheetsServer) -
 
 def test_a_workbook_of_ours_is_asked_like_a_sheet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """By its worksheet of questions; its other columns are nobody's loss. Other workbooks as before."""
-    path = xlsx.write(worksheets(told()), tmp_path / "report.xlsx")
+    path = excel.write(worksheets(told()), tmp_path / "report.xlsx")
     with Person(path) as person:
         person.add("テスト質問", {"質問": "送料は", "使用する": "使用する", "承認": "承認"})
         person.add("テスト質問", {"質問": "下書き", "使用する": "使用する"})

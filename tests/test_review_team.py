@@ -19,7 +19,7 @@ from simulator.analysis.summary import everyone_who_graded, summarise
 from simulator.commands.app import main
 from simulator.core.settings import from_run
 from simulator.core.types import HumanVerdict, Results
-from simulator.reports.sheets import door
+from simulator.sheets import google_api
 from simulator.storage.run_file import find_run, read_run
 from tests.excel import Person
 from tests.pushing import KEY, column, letter, row_of, sheets_server
@@ -199,7 +199,7 @@ def check_nothing_is_lost(results: Results, written: list[Deed]) -> None:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[SheetsServer]:
-    monkeypatch.setattr(door, "SECONDS_BETWEEN_WRITES", 0)  # Google's pace, not this machine's
+    monkeypatch.setattr(google_api, "SECONDS_BETWEEN_WRITES", 0)  # Google's pace, not this machine's
     with sheets_server(monkeypatch) as running:
         yield running
 

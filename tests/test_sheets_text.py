@@ -6,10 +6,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from simulator.reports.sheets import pull
-from simulator.reports.sheets.address import target
-from simulator.reports.sheets.cells import LONGEST, printable, units
-from simulator.reports.worksheet import Row, SheetCell, Worksheet
+from simulator.sheets import google_pull
+from simulator.sheets.google_api import target
+from simulator.sheets.google_push import LONGEST, printable, units
+from simulator.sheets.model import Row, SheetCell, Worksheet
 from tests.properties import examples
 from tests.pushing import KEY, cell, one_cell, patient, pushed, sheets_server
 from tests.servers.sheets import SheetsServer
@@ -108,6 +108,6 @@ def test_any_text_can_be_sent(text: str) -> None:
 def test_any_text_comes_back(server: SheetsServer, text: str) -> None:
     """Pushed and pulled it is the same, but for blanks around it."""
     pushed(one_cell(text))
-    rows = pull(target(KEY), ["technical"], door=patient()).rows["technical"]
+    rows = google_pull(target(KEY), ["technical"], door=patient()).rows["technical"]
 
     assert rows[0].cells.get("value", "") == printable(text, "ja").strip()

@@ -11,8 +11,8 @@ from simulator.analysis.gate import decide
 from simulator.analysis.summary import summarise
 from simulator.core.types import Answer, Language, RedRules, Results, Score, Turn
 from simulator.reports.told import Told
-from simulator.reports.worksheet import Worksheet
 from simulator.reports.worksheets import worksheets
+from simulator.sheets.model import Worksheet
 from tests.golden_files import compare
 from tests.rehearsed import rehearsed
 

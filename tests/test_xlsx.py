@@ -17,12 +17,12 @@ from simulator.analysis.gate import decide
 from simulator.analysis.summary import everyone_who_graded, summarise
 from simulator.core.errors import CaseFileError, RunFileError
 from simulator.core.types import Language, RedRules
-from simulator.reports import xlsx
 from simulator.reports.told import Told
-from simulator.reports.worksheet import Choice, Column, Row, SheetCell, Worksheet
 from simulator.reports.worksheets import worksheets
-from simulator.reports.xlsx_read import read_edited
-from simulator.reports.xlsx_text import cell_text, lines_high, units
+from simulator.sheets import excel
+from simulator.sheets.excel_read import read_edited
+from simulator.sheets.merge import cell_text, lines_high, units
+from simulator.sheets.model import Choice, Column, Row, SheetCell, Worksheet
 from tests.golden_files import compare
 from tests.rehearsed import hostile
 from tests.test_worksheets import told
@@ -71,7 +71,7 @@ def parts(path: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize("language", ["ja", "en"])
 def test_the_workbook_as_it_is(tmp_path: Path, language: Language) -> None:
     """Titles, fills, notes, dropdowns, widths, names and pages; of each worksheet the first three rows."""
-    book: Any = openpyxl.load_workbook(xlsx.write(worksheets(told(language)), tmp_path / "a.xlsx"))
+    book: Any = openpyxl.load_workbook(excel.write(worksheets(told(language)), tmp_path / "a.xlsx"))
     shown = {sheet.title: as_shown(sheet) for sheet in book.worksheets}
     shown["names"] = {name: found.attr_text for name, found in sorted(book.defined_names.items())}
 
@@ -106,7 +106,7 @@ def as_cell(cell: Any) -> list[Any]:
 
 def test_nothing_is_ever_a_formula_or_a_link(tmp_path: Path) -> None:
     """Read from the XML itself: every text is a text, and reads as it was said."""
-    path = xlsx.write([one(*ATTACKS, note="=1+1")], tmp_path / "a.xlsx")
+    path = excel.write([one(*ATTACKS, note="=1+1")], tmp_path / "a.xlsx")
     elements = [*fromstring(parts(path)["xl/worksheets/sheet1.xml"]).iter()]
 
     assert not {localname(element) for element in elements} & {"f", "hyperlink", "hyperlinks"}
@@ -117,7 +117,7 @@ def test_nothing_is_ever_a_formula_or_a_link(tmp_path: Path) -> None:
 
 def test_a_text_that_looks_like_a_formula_stays_one_when_its_cell_is_edited(tmp_path: Path) -> None:
     """It has the mark that Excel itself sets for a leading apostrophe."""
-    path = xlsx.write([one("=1+1", " -1", "＝1", "答え")], tmp_path / "a.xlsx")
+    path = excel.write([one("=1+1", " -1", "＝1", "答え")], tmp_path / "a.xlsx")
     cells = [row[1] for row in openpyxl.load_workbook(path).worksheets[0].iter_rows(min_row=2)]
 
     assert [bool(cell.quotePrefix) for cell in cells] == [True, True, True, False]
@@ -130,18 +130,20 @@ def test_a_run_full_of_it(tmp_path: Path, attack: str) -> None:
     summary = summarise(results, rules=RedRules(), judges=everyone_who_graded(results, ("turn",)), seed=1)
     run = Told(results, summary, decide(summary, 0.9, 0.05), "ja")
 
-    path = xlsx.write(worksheets(run), tmp_path / "a.xlsx")
+    path = excel.write(worksheets(run), tmp_path / "a.xlsx")
 
     for name, part in parts(path).items():
         if name.endswith((".xml", ".rels", ".vml")):
             found = {localname(element) for element in fromstring(part).iter()}
             assert not found & {"f", "hyperlink"} or "chart" in name
-    assert len(xlsx.read(path)["review"]) == 2
+    assert len(excel.read(path)["review"]) == 2
 
 
 def test_texts_are_as_they_were_said_or_visibly_otherwise(tmp_path: Path) -> None:
     """Controls get their pictures, half characters a replacement; emoji, Arabic and rare kanji survive."""
-    assert values(xlsx.write([one(*TEXTS, note="\x00\ud800=1")], tmp_path / "a.xlsx")) == list(TEXTS.values())
+    assert values(excel.write([one(*TEXTS, note="\x00\ud800=1")], tmp_path / "a.xlsx")) == list(
+        TEXTS.values()
+    )
     assert "␀\ufffd=1".encode() in parts(tmp_path / "a.xlsx")["xl/comments1.xml"]
 
 
@@ -150,7 +152,7 @@ def test_a_text_longer_than_a_cell_is_visibly_cut(tmp_path: Path, language: Lang
     """At 32,767 units as Excel counts them, never through a character, and it says how much is missing."""
     whole = "あ" * 32_767
     shown = values(
-        xlsx.write([one(whole, whole + "い", "😀" * 20_000, language=language)], tmp_path / "a.xlsx")
+        excel.write([one(whole, whole + "い", "😀" * 20_000, language=language)], tmp_path / "a.xlsx")
     )
 
     assert shown[0] == whole
@@ -166,8 +168,8 @@ def test_a_text_longer_than_a_cell_is_visibly_cut(tmp_path: Path, language: Lang
 
 def test_notes_are_cut_too_and_their_boxes_grow(tmp_path: Path) -> None:
     """A long note gets a larger box than a short one."""
-    long = xlsx.write([one("x", note="理由" * 20_000)], tmp_path / "a.xlsx")
-    short = xlsx.write([one("x", note="理由")], tmp_path / "b.xlsx")
+    long = excel.write([one("x", note="理由" * 20_000)], tmp_path / "a.xlsx")
+    short = excel.write([one("x", note="理由")], tmp_path / "b.xlsx")
     boxes = [parts(path)["xl/drawings/vmlDrawing1.vml"].decode() for path in (long, short)]
     heights = [float(re.findall(r"height:([\d.]+)pt", box)[-1]) for box in boxes]
 
@@ -177,7 +179,7 @@ def test_notes_are_cut_too_and_their_boxes_grow(tmp_path: Path) -> None:
 
 def test_rows_are_as_high_as_their_text_up_to_a_screen(tmp_path: Path) -> None:
     """Excel fits no wrapped row that a program wrote."""
-    path = xlsx.write([one("短い", "長" * 40, "長" * 9000)], tmp_path / "a.xlsx")
+    path = excel.write([one("短い", "長" * 40, "長" * 9000)], tmp_path / "a.xlsx")
     heights = [openpyxl.load_workbook(path).worksheets[0].row_dimensions[row].height for row in (2, 3, 4)]
 
     assert heights[0] < 25
@@ -198,7 +200,7 @@ def test_a_choice_may_hold_a_comma(tmp_path: Path) -> None:
     choices = (Choice(id="a", title="Go, with conditions"), Choice(id="b", title="5"))
     column = Column(key="status", title="s", owner="team", kind="choice", choices=choices)
     sheet = one("x")
-    path = xlsx.write([sheet.model_copy(update={"columns": (*sheet.columns, column)})], tmp_path / "a.xlsx")
+    path = excel.write([sheet.model_copy(update={"columns": (*sheet.columns, column)})], tmp_path / "a.xlsx")
     book: Any = openpyxl.load_workbook(path)
 
     assert [row[0].value for row in book["rehearsal_lists"].iter_rows()] == ["Go, with conditions", 5]
@@ -209,7 +211,7 @@ def test_a_choice_may_hold_a_comma(tmp_path: Path) -> None:
 def test_a_missing_folder(tmp_path: Path) -> None:
     """One line."""
     with pytest.raises(RunFileError, match=r"report.xlsx: cannot be written \(No such file or directory\)"):
-        xlsx.write([one("x")], tmp_path / "missing" / "report.xlsx")
+        excel.write([one("x")], tmp_path / "missing" / "report.xlsx")
 
 
 def test_bombs_and_passwords_are_refused(tmp_path: Path) -> None:
@@ -221,7 +223,7 @@ def test_bombs_and_passwords_are_refused(tmp_path: Path) -> None:
 
     for path, why in {bomb: "when unpacked; split the file", locked: "protected with a password"}.items():
         with pytest.raises(CaseFileError, match=why):
-            xlsx.read(path)
+            excel.read(path)
 
 
 def test_control_characters_cost_no_room() -> None:
@@ -237,12 +239,12 @@ def test_libreoffice_opens_it_and_what_it_saves_is_read(tmp_path: Path, language
     office = shutil.which("soffice")
     if office is None:
         pytest.skip("there is no LibreOffice on this machine")
-    path = xlsx.write(worksheets(told(language)), tmp_path / "report.xlsx")
+    path = excel.write(worksheets(told(language)), tmp_path / "report.xlsx")
     profile = f"-env:UserInstallation=file://{tmp_path / 'profile'}"
     command = [office, profile, "--headless", "--convert-to", "xlsx", "--outdir", "saved", str(path)]
 
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=55)
 
     saved = tmp_path / "saved" / "report.xlsx"
-    assert xlsx.read(saved) == xlsx.read(path)
+    assert excel.read(saved) == excel.read(path)
     assert "rehearsal_review_judge_is" in openpyxl.load_workbook(saved).defined_names

@@ -14,12 +14,11 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from simulator.core.errors import RunFileError
-from simulator.reports import xlsx
-from simulator.reports.pulled import PulledRow
-from simulator.reports.worksheet import Row, SheetCell, Worksheet
 from simulator.reports.worksheets import worksheets
-from simulator.reports.xlsx_merge import as_found, fingerprint
-from simulator.reports.xlsx_read import read_edited
+from simulator.sheets import excel
+from simulator.sheets.excel_read import read_edited
+from simulator.sheets.merge import as_found, fingerprint
+from simulator.sheets.model import PulledRow, Row, SheetCell, Worksheet
 from tests.excel import Person
 from tests.properties import examples
 from tests.test_worksheets import told
@@ -32,7 +31,7 @@ TABS = {sheet.name: sheet.title for sheet in SHEETS}
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """A report as it is written; every test does something else to a copy of it."""
-    return xlsx.save(SHEETS, tmp_path_factory.mktemp("report") / "run.sqlite").read_bytes()
+    return excel.save(SHEETS, tmp_path_factory.mktemp("report") / "run.sqlite").read_bytes()
 
 
 @pytest.fixture
@@ -61,7 +60,7 @@ def theirs(path: Path) -> list[tuple[str, str, dict[str, str]]]:
 
 def by_key(path: Path, name: str) -> dict[str, PulledRow]:
     """The rows of a worksheet by key."""
-    return {row.key: row for row in xlsx.read(path)[name]}
+    return {row.key: row for row in excel.read(path)[name]}
 
 
 def with_row(sheets: tuple[Worksheet, ...], name: str, row: Row) -> tuple[Worksheet, ...]:
@@ -74,7 +73,7 @@ def with_row(sheets: tuple[Worksheet, ...], name: str, row: Row) -> tuple[Worksh
 
 def test_a_report_nobody_wrote_in_is_made_anew(run_file: Path) -> None:
     """One file, readable by its owner only, however often the report is made."""
-    path = xlsx.save(SHEETS, run_file)
+    path = excel.save(SHEETS, run_file)
 
     assert path.name == "report.xlsx"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -86,7 +85,7 @@ def test_a_file_that_is_saved_unchanged_is_no_edited_one(run_file: Path) -> None
     with Person(run_file.with_name("report.xlsx")):
         pass
 
-    assert xlsx.save(SHEETS, run_file).name == "report.xlsx"
+    assert excel.save(SHEETS, run_file).name == "report.xlsx"
 
 
 def test_the_edited_report_stays_and_a_second_one_carries_its_words(run_file: Path) -> None:
@@ -99,15 +98,15 @@ def test_the_edited_report_stays_and_a_second_one_carries_its_words(run_file: Pa
         person.type("まとめ", 2, "承認日", "2026-11-25")
     before = first.read_bytes()
 
-    second = xlsx.save(SHEETS, run_file)
+    second = excel.save(SHEETS, run_file)
 
     assert second.name == "report-2.xlsx"
     assert theirs(second) == theirs(first)
-    assert xlsx.save(SHEETS, run_file) == second
+    assert excel.save(SHEETS, run_file) == second
     assert first.read_bytes() == before
     with Person(second) as person:
         person.type("確認", 4, "コメント", "こちらも")
-    third = xlsx.save(SHEETS, run_file)
+    third = excel.save(SHEETS, run_file)
     assert third.name == "report-3.xlsx"
     assert theirs(third) == theirs(second) != theirs(first)
     assert reports(run_file) == ["report-2.xlsx", "report-3.xlsx", "report.xlsx"]
@@ -118,11 +117,11 @@ def test_words_survive_when_the_first_file_is_thrown_away(run_file: Path) -> Non
     first = run_file.with_name("report.xlsx")
     with Person(first) as person:
         person.type("確認", 3, "コメント", "資料にあります")
-    second = xlsx.save(SHEETS, run_file)
+    second = excel.save(SHEETS, run_file)
     first.unlink()
 
     words = theirs(second)
-    assert xlsx.save(SHEETS, run_file) == second
+    assert excel.save(SHEETS, run_file) == second
     assert theirs(second) == words
 
 
@@ -134,7 +133,7 @@ def test_the_programs_cells_are_those_of_today(run_file: Path) -> None:
     changed = replace(row, cells={**row.cells, "reason": SheetCell(text="新しい理由")})
     review = SHEETS[1].model_copy(update={"rows": (SHEETS[1].rows[0], changed, *SHEETS[1].rows[2:])})
 
-    path = xlsx.save((SHEETS[0], review, *SHEETS[2:]), run_file)
+    path = excel.save((SHEETS[0], review, *SHEETS[2:]), run_file)
 
     cells = by_key(path, "review")[row.key].cells
     assert (cells["reason"], cells["comment"]) == ("新しい理由", "資料にあります")
@@ -150,12 +149,12 @@ def test_the_teams_order_rows_and_columns(run_file: Path) -> None:
             person.book["確認"].cell(row, place).value = row * 1.5
         person.sort("確認", lambda values: values[3])
         person.add("テスト質問", {"質問": "解約はいつまで?", "正解": "20日"})
-    order = [row.key for row in xlsx.read(first)["review"]]
+    order = [row.key for row in excel.read(first)["review"]]
 
-    path = xlsx.save(with_row(SHEETS, "review", Row(key="new")), run_file)
+    path = excel.save(with_row(SHEETS, "review", Row(key="new")), run_file)
 
-    assert [row.key for row in xlsx.read(path)["review"]] == ["new", *order]
-    assert xlsx.read(path)["questions"][-1].cells == {"question": "解約はいつまで?", "reference": "20日"}
+    assert [row.key for row in excel.read(path)["review"]] == ["new", *order]
+    assert excel.read(path)["questions"][-1].cells == {"question": "解約はいつまで?", "reference": "20日"}
     old, new = (read_edited(each).sheets["review"] for each in (first, path))
     assert new.others == old.others == ("優先度",)
     assert [row.others for row in new.rows[1:]] == [row.others for row in old.rows]
@@ -167,11 +166,11 @@ def test_new_rows_stand_where_they_belong_when_nobody_sorted(run_file: Path) -> 
     with Person(run_file.with_name("report.xlsx")) as person:
         person.type("まとめ", 2, "承認者", "山田")
 
-    path = xlsx.save(
+    path = excel.save(
         with_row(SHEETS, "summary", Row(key="new", cells={"item": SheetCell(text="x")})), run_file
     )
 
-    keys = [row.key for row in xlsx.read(path)["summary"]]
+    keys = [row.key for row in excel.read(path)["summary"]]
     assert keys == [*(row.key for row in SHEETS[0].rows), "new"]
 
 
@@ -180,16 +179,16 @@ def test_rows_that_are_no_longer_there(run_file: Path) -> None:
     first = run_file.with_name("report.xlsx")
     with Person(first) as person:
         person.type("目視採点", 3, "人の評価（1人目）", 2)
-    written = xlsx.read(first)["blind"][1]
+    written = excel.read(first)["blind"][1]
     blind = next(sheet for sheet in SHEETS if sheet.name == "blind")
     smaller = tuple(
         sheet.model_copy(update={"rows": sheet.rows[5:]}) if sheet is blind else sheet for sheet in SHEETS
     )
 
-    path = xlsx.save(smaller, run_file)
+    path = excel.save(smaller, run_file)
 
     assert by_key(path, "blind")[written.key].cells == written.cells
-    assert len(xlsx.read(path)["blind"]) == len(blind.rows) - 4
+    assert len(excel.read(path)["blind"]) == len(blind.rows) - 4
 
 
 def test_a_question_that_was_deleted_waits_for_approval(run_file: Path) -> None:
@@ -197,7 +196,7 @@ def test_a_question_that_was_deleted_waits_for_approval(run_file: Path) -> None:
     with Person(run_file.with_name("report.xlsx")) as person:
         person.delete_row("テスト質問", 2)
 
-    path = xlsx.save(SHEETS, run_file)
+    path = excel.save(SHEETS, run_file)
 
     found = by_key(path, "questions")
     assert [row.cells["approved"] for row in found.values()] == ["no", "yes", "yes", "yes"]
@@ -208,7 +207,7 @@ def test_what_the_team_emptied_stays_empty(run_file: Path) -> None:
     with Person(run_file.with_name("report.xlsx")) as person:
         person.type("テスト質問", 2, "使用する", None)
 
-    assert "use" not in xlsx.read(xlsx.save(SHEETS, run_file))["questions"][0].cells
+    assert "use" not in excel.read(excel.save(SHEETS, run_file))["questions"][0].cells
 
 
 @pytest.mark.parametrize("mark", ["~$report.xlsx", ".~lock.report.xlsx#"])
@@ -217,7 +216,7 @@ def test_a_report_that_is_open(run_file: Path, mark: str, capsys: pytest.Capture
     run_file.with_name(mark).touch()
     before = run_file.with_name("report.xlsx").read_bytes()
 
-    assert xlsx.save(SHEETS, run_file).name == "report-2.xlsx"
+    assert excel.save(SHEETS, run_file).name == "report-2.xlsx"
     assert run_file.with_name("report.xlsx").read_bytes() == before
     assert capsys.readouterr().err == (
         "report.xlsx is open in another program; the report goes into the next one.\n"
@@ -232,7 +231,7 @@ def test_files_that_are_not_ours_or_cannot_be_read(
     openpyxl.Workbook().save(run_file.with_name("report-2.xlsx"))
     before = {name: run_file.with_name(name).read_bytes() for name in reports(run_file)}
 
-    assert xlsx.save(SHEETS, run_file).name == "report-3.xlsx"
+    assert excel.save(SHEETS, run_file).name == "report-3.xlsx"
     assert {name: run_file.with_name(name).read_bytes() for name in before} == before
     assert "report.xlsx: not a whole Excel file; save it anew from Excel. It is left alone." in (
         capsys.readouterr().err
@@ -247,7 +246,7 @@ def test_a_worksheet_of_their_own_stays_in_their_file(
         person.book.create_sheet("集計")["A1"] = "=1+1"
         person.book["集計"]["A2"] = "合計"
 
-    assert xlsx.save(SHEETS, run_file).name == "report-2.xlsx"
+    assert excel.save(SHEETS, run_file).name == "report-2.xlsx"
     assert "report.xlsx: the worksheet 集計 is your own; it stays there." in capsys.readouterr().err
 
 
@@ -258,7 +257,7 @@ def test_a_full_disk_leaves_the_old_file(run_file: Path) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, old[1]))
     try:
         with pytest.raises(RunFileError, match=r"cannot be written .* The run is safe: paint it again"):
-            xlsx.save(SHEETS, run_file)
+            excel.save(SHEETS, run_file)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, old)
 
@@ -272,7 +271,7 @@ def test_merge_writes_a_new_file(run_file: Path) -> None:
     with Person(first) as person:
         person.type("確認", 3, "コメント", "資料にあります")
 
-    assert [xlsx.merge(SHEETS, first).name for _ in range(2)] == ["report-2.xlsx", "report-3.xlsx"]
+    assert [excel.merge(SHEETS, first).name for _ in range(2)] == ["report-2.xlsx", "report-3.xlsx"]
     assert theirs(run_file.with_name("report-3.xlsx")) == theirs(first)
 
 
@@ -298,7 +297,7 @@ def test_every_word_of_the_team_comes_along(
     path.write_bytes(report)
     edit(path, random.Random(seed), words)
 
-    second = xlsx.merge(SHEETS, path)
+    second = excel.merge(SHEETS, path)
 
     merged = read_edited(second)
     carried = theirs(second)

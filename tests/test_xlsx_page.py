@@ -12,9 +12,8 @@ import pytest
 import xlsxwriter
 from xlsxwriter.worksheet import Worksheet as Plain
 
-from simulator.reports.worksheet import Column, Made, Row, SheetCell, Worksheet
-from simulator.reports.xlsx_page import Page
-from simulator.reports.xlsx_paint import paint
+from simulator.sheets.excel_write import Page, paint
+from simulator.sheets.model import Column, LazyRows, Row, SheetCell, Worksheet
 
 # Notes are numbered in blocks of 1,024: these are two and a half.
 ROWS = 2_600
@@ -63,7 +62,7 @@ def sheet(count: int, *, fails: bool = False) -> Worksheet:
         return Row(key=str(number), cells={"answer": SheetCell(text="答え", note=f"{number}" * 100)})
 
     columns = (Column(key="key", title="キー", width=8), Column(key="answer", title="回答"))
-    return Worksheet(name="review", title="確認", columns=columns, rows=Made(range(count + fails), row))
+    return Worksheet(name="review", title="確認", columns=columns, rows=LazyRows(range(count + fails), row))
 
 
 def test_memory_does_not_grow_with_the_notes(tmp_path: Path) -> None:

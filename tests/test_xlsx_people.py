@@ -10,9 +10,9 @@ import openpyxl
 import pytest
 
 from simulator.core.types import Language
-from simulator.reports import xlsx
-from simulator.reports.pulled import PulledRow
 from simulator.reports.worksheets import worksheets
+from simulator.sheets import excel
+from simulator.sheets.model import PulledRow
 from tests.excel import Person
 from tests.test_worksheets import told
 
@@ -30,7 +30,7 @@ def _workbook() -> bytes:
     """Written once; every test does something else to a copy of it."""
     written_in = [sheet for sheet in worksheets(told()) if sheet.name in ("review", "blind", "questions")]
     with tempfile.TemporaryDirectory() as folder:
-        return xlsx.write(written_in, Path(folder, "report.xlsx")).read_bytes()
+        return excel.write(written_in, Path(folder, "report.xlsx")).read_bytes()
 
 
 def key(path: Path, tab: str, row: int) -> str:
@@ -40,14 +40,14 @@ def key(path: Path, tab: str, row: int) -> str:
 
 def rows(path: Path, name: str) -> dict[str, PulledRow]:
     """The rows of a worksheet by key."""
-    return {row.key: row for row in xlsx.read(path)[name]}
+    return {row.key: row for row in excel.read(path)[name]}
 
 
 @pytest.mark.parametrize("language", ["ja", "en"])
 def test_all_that_is_written_is_read(tmp_path: Path, language: Language) -> None:
     """Every worksheet, every row by its key, every cell by its column; choices by their ids."""
     sheets = worksheets(told(language))
-    found = xlsx.read(xlsx.write(sheets, tmp_path / "report.xlsx"))
+    found = excel.read(excel.write(sheets, tmp_path / "report.xlsx"))
 
     assert set(found) == {sheet.name for sheet in sheets}
     for sheet in sheets:
@@ -175,8 +175,8 @@ def test_a_deleted_tab(path: Path) -> None:
     with Person(path) as person:
         del person.book["確認"]
 
-    assert "review" not in xlsx.read(path)
-    assert "blind" in xlsx.read(path)
+    assert "review" not in excel.read(path)
+    assert "blind" in excel.read(path)
 
 
 def test_a_hidden_tab(path: Path) -> None:
@@ -226,7 +226,7 @@ def test_grades_are_numbers(path: Path) -> None:
         person.type("目視採点", 2, "人の評価（1人目）", 4)
         person.type("目視採点", 2, "人の評価（2人目）", "５")
 
-    first = xlsx.read(path)["blind"][0]
+    first = excel.read(path)["blind"][0]
 
     assert (first.cells["grade_1"], first.cells["grade_2"]) == ("4", "5")
 
@@ -237,7 +237,7 @@ def test_merged_cells(path: Path) -> None:
         person.type("確認", 2, "担当者", "佐藤")
         person.book["確認"].merge_cells(start_row=2, end_row=4, start_column=12, end_column=12)
 
-    assert [row.cells.get("assignee") for row in xlsx.read(path)["review"][:4]] == ["佐藤"] * 3 + [None]
+    assert [row.cells.get("assignee") for row in excel.read(path)["review"][:4]] == ["佐藤"] * 3 + [None]
 
 
 def test_added_and_copied_rows(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -246,7 +246,7 @@ def test_added_and_copied_rows(path: Path, capsys: pytest.CaptureFixture[str]) -
         person.add("テスト質問", {"質問": "解約はいつまで?", "使用する": "使用する"})
         person.add("テスト質問", {"キー": "fees-01-ja", "質問": "光の料金は?"})
 
-    found = xlsx.read(path)["questions"]
+    found = excel.read(path)["questions"]
 
     assert [(row.key, row.cells["question"], row.number) for row in found[-2:]] == [
         ("", "解約はいつまで?", 6),
@@ -261,7 +261,7 @@ def test_a_formula_without_a_result(path: Path, capsys: pytest.CaptureFixture[st
     with Person(path) as person:
         person.type("確認", 2, "コメント", "=A1&B1")
 
-    assert "comment" not in xlsx.read(path)["review"][0].cells
+    assert "comment" not in excel.read(path)["review"][0].cells
     assert "確認, row 2, column K: a formula without a stored result" in capsys.readouterr().err
 
 
@@ -270,7 +270,7 @@ def test_a_row_without_a_key(path: Path) -> None:
     with Person(path) as person:
         person.add("確認", {"コメント": "どのターン?"})
 
-    pulled = xlsx.pull(path)
+    pulled = excel.pull(path)
 
     assert all(row.key for row in pulled.rows["review"])
     assert pulled.notes == ("report.xlsx, 確認, row 15: it has no key; passed over.",)
@@ -281,4 +281,4 @@ def test_blanks_around_a_word(path: Path) -> None:
     with Person(path) as person:
         person.type("確認", 2, "コメント", " はい　\n")
 
-    assert xlsx.read(path)["review"][0].cells["comment"] == "はい"
+    assert excel.read(path)["review"][0].cells["comment"] == "はい"

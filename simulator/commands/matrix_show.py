@@ -127,9 +127,9 @@ def _json(told: "Told", folder: Path, settings: Settings) -> str:
 def _sheets(told: "Told", folder: Path, settings: Settings) -> str:
     from simulator.core.translations import plain
     from simulator.reports.matrix_sheets import matrix_sheet
-    from simulator.reports.sheets import push
-    from simulator.reports.sheets.address import Target, target
-    from simulator.reports.sheets.push import new_sheet
+    from simulator.sheets import google_push
+    from simulator.sheets.google_api import Target, target
+    from simulator.sheets.google_push import new_sheet
 
     suffix = settings.worksheet or ""
     if settings.new_sheet:
@@ -137,7 +137,7 @@ def _sheets(told: "Told", folder: Path, settings: Settings) -> str:
         place = Target(key=key, suffix=suffix, fresh=True)
     else:
         place = target(settings.sheet or "", suffix)
-    pushed = push([matrix_sheet(told)], place, language=told.language)
+    pushed = google_push([matrix_sheet(told)], place, language=told.language)
     return "\n".join([pushed.url, *(plain(each) for each in pushed.notes)])
 
 

@@ -75,19 +75,19 @@ def write_atomically(path: Path, content: str | bytes | Iterable[str]) -> None:
 
 
 def _xlsx(painting: Painting) -> str:
-    from simulator.reports import xlsx
     from simulator.reports.worksheets import worksheets
+    from simulator.sheets import excel
     from simulator.storage.run_file import NAME
 
-    return str(xlsx.save(worksheets(painting.told), painting.folder / NAME))
+    return str(excel.save(worksheets(painting.told), painting.folder / NAME))
 
 
 def _sheets(painting: Painting) -> str:
     from simulator.core.translations import plain
-    from simulator.reports.sheets import push
-    from simulator.reports.sheets.address import Target, target
-    from simulator.reports.sheets.push import new_sheet
     from simulator.reports.worksheets import worksheets
+    from simulator.sheets import google_push
+    from simulator.sheets.google_api import Target, target
+    from simulator.sheets.google_push import new_sheet
     from simulator.storage.run_file import NAME, note
 
     settings = painting.settings
@@ -97,7 +97,7 @@ def _sheets(painting: Painting) -> str:
         place = Target(key=key, suffix=suffix, fresh=True)
     else:
         place = target(settings.sheet or "", suffix)
-    pushed = push(worksheets(painting.told), place, language=painting.told.language)
+    pushed = google_push(worksheets(painting.told), place, language=painting.told.language)
     where = {"key": place.key, "worksheet": suffix}
     with contextlib.suppress(RunFileError):  # the run is going on: it is pushed again when it is over
         note(painting.folder / NAME, "sheet", json.dumps(where, ensure_ascii=False))
@@ -106,8 +106,7 @@ def _sheets(painting: Painting) -> str:
 
 def _check_sheet(settings: Settings) -> None:
     """A sheet must be named, rightly, and there must be credentials, before anything is paid."""
-    from simulator.reports.sheets.address import target
-    from simulator.reports.sheets.credentials import account
+    from simulator.sheets.google_api import account, target
 
     if settings.new_sheet:
         target("x" * 20, settings.worksheet or "")

@@ -24,8 +24,7 @@ class Proposed(NamedTuple):
 def check(sheet: str | None, worksheet: str | None) -> None:
     """Raises InputError where the sheet is not named, or nobody may write to it: before anything is paid."""
     from simulator.core.errors import InputError
-    from simulator.reports.sheets.address import target
-    from simulator.reports.sheets.credentials import account
+    from simulator.sheets.google_api import account, target
 
     if not sheet:
         msg = "--to sheets: which? Give --sheet KEY or its address."
@@ -37,11 +36,11 @@ def check(sheet: str | None, worksheet: str | None) -> None:
 def propose(cases: Sequence[Case], sheet: str, worksheet: str, language: Language) -> Proposed:
     """Adds rows for what is not there yet; rows that are there, people's and ours, stay as they are."""
     from simulator.reports.sheet_questions import proposals_sheet
-    from simulator.reports.sheets import pull, push
-    from simulator.reports.sheets.address import target
+    from simulator.sheets import google_pull, google_push
+    from simulator.sheets.google_api import target
 
     at = target(sheet, worksheet)
-    rows = pull(at, (QUESTIONS,)).rows.get(QUESTIONS, ())
+    rows = google_pull(at, (QUESTIONS,)).rows.get(QUESTIONS, ())
     known = NearDuplicates()
     keys = {row.key for row in rows}
     for row in rows:
@@ -50,7 +49,7 @@ def propose(cases: Sequence[Case], sheet: str, worksheet: str, language: Languag
         known.add("\n".join(filter(None, said)), row.key, about)
     fresh = [case for case in cases if case.id not in keys]
     unlike = [case for case in fresh if known.add(_said(case, language), case.id, case.passages) is None]
-    pushed = push((proposals_sheet(unlike, language),), at, language=language)
+    pushed = google_push((proposals_sheet(unlike, language),), at, language=language)
     return Proposed(pushed.url, pushed.rows, len(fresh) - len(unlike), pushed.notes)
 
 

@@ -9,9 +9,8 @@ from simulator.core.errors import RunFileError
 from simulator.data.files import beside
 from simulator.matrix.figures import CellFigures, DataFigures
 from simulator.reports.matrix_words import Told, figure
-from simulator.reports.sheet_words import text_cell
-from simulator.reports.worksheet import Column, Row, SheetCell, Worksheet
-from simulator.reports.xlsx_paint import paint
+from simulator.sheets.excel_write import paint
+from simulator.sheets.model import Column, Row, SheetCell, Worksheet, text_cell
 
 NAME = "matrix"
 _STATES = {"failed": "failed", "begun": "warn", "planned": "warn"}

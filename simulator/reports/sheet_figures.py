@@ -14,9 +14,8 @@ from simulator.reports.extras import load_text
 from simulator.reports.gate_words import condition_text, decision_text, range_text, rests_on, value_text
 from simulator.reports.notes import verdict as in_words
 from simulator.reports.sections import sections
-from simulator.reports.sheet_words import text_cell
 from simulator.reports.told import Told
-from simulator.reports.worksheet import Chart, Mark, Row, SheetCell, Worksheet
+from simulator.sheets.model import Chart, Mark, Row, SheetCell, Worksheet, text_cell
 from simulator.storage.runs import replay_of
 
 MINUTE = 60

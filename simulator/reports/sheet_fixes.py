@@ -3,9 +3,8 @@
 from simulator.core.translations import plain
 from simulator.fixes.fix import Fix
 from simulator.fixes.wording import cause_name, certainty
-from simulator.reports.sheet_words import text_cell
 from simulator.reports.told import Told
-from simulator.reports.worksheet import Made, Row, SheetCell, Worksheet
+from simulator.sheets.model import LazyRows, Row, SheetCell, Worksheet, text_cell
 
 
 def fixes_sheet(told: Told) -> Worksheet:
@@ -34,7 +33,7 @@ def fixes_sheet(told: Told) -> Worksheet:
         name="fixes",
         title=words("sheet", "fixes"),
         columns=columns,
-        rows=Made((*found.fixes, *found.customer), lambda fix: _row(fix, told)),
+        rows=LazyRows((*found.fixes, *found.customer), lambda fix: _row(fix, told)),
         frozen_columns=2,
         help=words("help", "fixes"),
     )

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 
 from simulator.core.types import Case, Facts, Language, Message
-from simulator.reports.sheet_words import SheetWords, text_cell
 from simulator.reports.told import Told
-from simulator.reports.worksheet import Made, Row, SheetCell, Worksheet
+from simulator.sheets.model import LazyRows, Row, SheetCell, SheetWords, Worksheet, text_cell
 from simulator.storage.results import StoredConversations
 
 # Who speaks, as question files name them.
@@ -51,7 +50,7 @@ def _sheet(cases: Sequence[tuple[Case, bool]], words: SheetWords) -> Worksheet:
         name="questions",
         title=words("sheet", "questions"),
         columns=columns,
-        rows=Made(cases, lambda each: question_row(each[0], words, approved=each[1])),
+        rows=LazyRows(cases, lambda each: question_row(each[0], words, approved=each[1])),
         frozen_columns=2,
         help=words("help", "questions"),
     )

@@ -10,10 +10,9 @@ from simulator.core.document import JST
 from simulator.core.translations import plain
 from simulator.core.types import Conversation, Score, Turn
 from simulator.reports.fix_words import cause_text
-from simulator.reports.sheet_words import text_cell
 from simulator.reports.table import answer_text, expected_text, grade_text, mark_text
 from simulator.reports.told import Told
-from simulator.reports.worksheet import Column, Made, Mark, Row, SheetCell, Worksheet
+from simulator.sheets.model import Column, LazyRows, Mark, Row, SheetCell, Worksheet, text_cell
 from simulator.storage.results import StoredConversations, picked
 
 # Earlier turns and passages that a row shows at most, in characters.
@@ -44,7 +43,7 @@ def conversations_sheet(told: Told) -> Worksheet:
         name="conversations",
         title=words("sheet", "conversations"),
         columns=columns,
-        rows=Made(talks, lambda talk: _conversation(talk, told)),
+        rows=LazyRows(talks, lambda talk: _conversation(talk, told)),
         frozen_columns=2,
         help=words("help", "conversations"),
     )
@@ -137,7 +136,7 @@ def review_sheet(told: Told) -> Worksheet:
         name="review",
         title=words("sheet", "review"),
         columns=columns,
-        rows=Made(turns, lambda each: _review(each[0], each[1], told)),
+        rows=LazyRows(turns, lambda each: _review(each[0], each[1], told)),
         frozen_columns=2,
         help=words("help", "review"),
     )

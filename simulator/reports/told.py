@@ -12,7 +12,7 @@ from simulator.core.translations import Words, words_of
 from simulator.core.types import Language, Results, Score
 from simulator.fixes.fix import Improvements
 from simulator.fixes.of_run import improvements_of
-from simulator.reports.sheet_words import SheetWords
+from simulator.sheets.model import SheetWords
 from simulator.storage.results import StoredConversations
 
 

@@ -2,7 +2,7 @@
 
 from simulator.reports import sheet_figures, sheet_fixes, sheet_questions, sheet_turns
 from simulator.reports.told import Told
-from simulator.reports.worksheet import Worksheet
+from simulator.sheets.model import Worksheet
 
 
 def worksheets(told: Told) -> tuple[Worksheet, ...]:

@@ -17,9 +17,8 @@ from simulator.analysis.figures import Summary
 from simulator.core.errors import InputError
 from simulator.core.types import HumanVerdict, Language, Results
 from simulator.data.files import plain_suffix, printable, shown
-from simulator.reports.pulled import PulledRow
-from simulator.reports.sheet_words import SheetWords, title_ids
 from simulator.review.sources import HIGHEST, LOWEST, Entry, Source, plain_text
+from simulator.sheets.model import PulledRow, SheetWords, title_ids
 
 SHEET = "sheet"
 # The worksheets in which the team says something of turns.
@@ -75,10 +74,10 @@ def sheet_source(name: str, wanted: Wanted) -> Source:
     key, suffix = sheet_of(name, wanted)
 
     def read() -> Iterator[Entry]:
-        from simulator.reports.sheets import pull
-        from simulator.reports.sheets.address import target  # gspread: only where a sheet is named
+        from simulator.sheets import google_pull
+        from simulator.sheets.google_api import target  # gspread: only where a sheet is named
 
-        found = pull(target(key, suffix), NAMES)
+        found = google_pull(target(key, suffix), NAMES)
         if not found.rows:
             words = SheetWords(wanted.language)
             there = " nor ".join(words("sheet", each) for each in NAMES)
@@ -94,7 +93,7 @@ def workbook_source(path: Path, wanted: Wanted) -> Source | None:
     """What stands in a workbook that was written by `--to xlsx`; None where it is another workbook."""
     if plain_suffix(path) not in _WORKBOOKS or not path.is_file():
         return None
-    from simulator.reports.xlsx_read import read_edited
+    from simulator.sheets.excel_read import read_edited
 
     edited = read_edited(path)
     sheets = {name: sheet for name, sheet in edited.sheets.items() if name in NAMES}
@@ -112,7 +111,7 @@ def workbook_source(path: Path, wanted: Wanted) -> Source | None:
 
 def _concerns(note: str) -> bool:
     """Whether a workbook's note is about a worksheet that is read, and says what is not said again."""
-    from simulator.reports.layouts import folded, layouts
+    from simulator.sheets.model import folded, layouts
 
     tab = folded(re.split(r"[:,]", note)[0])
     others = {title for name, layout in layouts().items() if name not in NAMES for title in layout.tabs}

@@ -7,8 +7,8 @@ from simulator.analysis.reviewed import PENDING, Article, Findings, Pending, Rev
 from simulator.analysis.summary import excerpt
 from simulator.core.types import Language
 from simulator.reports.listing import Item, Section
-from simulator.reports.sheet_words import SheetWords
 from simulator.review.section import SHOWN, percent, words_in
+from simulator.sheets.model import SheetWords
 
 # From so many judged marks on their share is put into words, and from such shares into these.
 ENOUGH, GOOD, FAIR = 10, 0.8, 0.5

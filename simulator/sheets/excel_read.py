@@ -12,10 +12,9 @@ from openpyxl.utils import column_index_from_string, get_column_letter
 
 from simulator.data.files import package, readable
 from simulator.data.tables import Worksheet, WorksheetRow, read_workbook
-from simulator.reports.layouts import Layout, folded, layouts
-from simulator.reports.pulled import PulledRow
-from simulator.reports.xlsx_found import Edited, EditedRow, EditedSheet, read_value
-from simulator.reports.xlsx_paint import LISTS
+from simulator.sheets.excel_write import LISTS
+from simulator.sheets.merge import EditedRow, EditedSheet, EditedWorkbook, read_value
+from simulator.sheets.model import Layout, PulledRow, folded, layouts
 
 # Titles and notes of people may stand above the header, in at most this many rows.
 _MOST_TITLE_ROWS = 30
@@ -26,7 +25,7 @@ _PLACE = re.compile(r"=?\$?(?:'((?:[^']|'')+)'|([^'!]+))!\$([A-Z]{1,3})\$(\d{1,7
 Places = Mapping[str, tuple[int, int]]
 
 
-def read_edited(path: Path) -> Edited:
+def read_edited(path: Path) -> EditedWorkbook:
     """All worksheets that are known; raises CaseFileError in one line for what is no workbook."""
     places, properties, states = _outline(path)
     shown = {sheet.name: sheet for sheet in read_workbook(path)}
@@ -39,7 +38,7 @@ def read_edited(path: Path) -> Edited:
         for name, tab in names.items()
     }
     foreign = tuple(tab for tab in found if tab not in names.values() and found[tab].lines)
-    return Edited(sheets, properties, foreign, tuple(notes))
+    return EditedWorkbook(sheets, properties, foreign, tuple(notes))
 
 
 def _outline(
@@ -109,7 +108,7 @@ def _sheet(sheet: Worksheet, places: Places, layout: Layout, notes: list[str]) -
         titles=tuple(header.texts[column] for column in sorted(header.texts)),
         columns=frozenset(columns),
         others=tuple(header.texts.get(column, "") for column in others),
-        rows=tuple(_rows(_Known(sheet.name, columns, others, layout), below, notes)),
+        rows=tuple(_rows(_KnownTab(sheet.name, columns, others, layout), below, notes)),
     )
 
 
@@ -136,7 +135,7 @@ def _stale(header: WorksheetRow, named: Mapping[str, int], layout: Layout) -> bo
     )
 
 
-class _Known(NamedTuple):
+class _KnownTab(NamedTuple):
     """A tab, where its columns stand, where those stand that people added, and what is known of them."""
 
     tab: str
@@ -160,7 +159,7 @@ class _Known(NamedTuple):
         }
 
 
-def _rows(known: _Known, lines: Sequence[WorksheetRow], notes: list[str]) -> Iterator[EditedRow]:
+def _rows(known: _KnownTab, lines: Sequence[WorksheetRow], notes: list[str]) -> Iterator[EditedRow]:
     seen: dict[str, int] = {}
     for line in lines:
         notes += known.faults(line)

@@ -15,12 +15,10 @@ from simulator.core.errors import InputError
 from simulator.core.types import Case, Language
 from simulator.data.cases import cases_of_worksheet
 from simulator.data.files import printable
-from simulator.reports.pulled import PulledRow
-from simulator.reports.sheet_words import SheetWords
+from simulator.sheets.model import PulledRow, SheetWords
 
 if TYPE_CHECKING:
-    from simulator.reports.sheets.address import Target
-    from simulator.reports.sheets.door import Door
+    from simulator.sheets.google_api import Door, Target
 
 QUESTIONS, REVIEW = "questions", "review"
 # With these the right answer has reached the bot's knowledge.
@@ -37,7 +35,7 @@ _LISTED = 8
 _OUTLINE, _OURS, _LARGEST = "xl/workbook.xml", b"rehearsal_questions_", 4_000_000
 
 
-class Approved(NamedTuple):
+class ApprovedCases(NamedTuple):
     """The cases that are asked, and lines on what was left out and which references are new."""
 
     cases: tuple[Case, ...]
@@ -55,14 +53,14 @@ def cases_of_sheet(
     `suffix` tells one team's worksheets in the sheet from another's. A sheet without ours is read as a
     question file, with `columns` as `--columns` has them. What was left out is said on stderr.
     """
-    from simulator.reports.sheets import pull
-    from simulator.reports.sheets.door import Door
-    from simulator.reports.sheets.reading import worksheet_values  # gspread: only where one is named
+    from simulator.sheets import google_pull
+    from simulator.sheets.google_api import Door
+    from simulator.sheets.google_pull import worksheet_values  # gspread: only where one is named
 
     door = Door()
     at = _ours(address, door, suffix)
     if at is not None:
-        rows = pull(at, (QUESTIONS, REVIEW), door=door).rows
+        rows = google_pull(at, (QUESTIONS, REVIEW), door=door).rows
         if QUESTIONS in rows:
             return _said(approved(printable(address), rows, language))
     title, cells = worksheet_values(address, door=door)
@@ -73,7 +71,7 @@ def cases_of_workbook(path: Path, language: Language | None = None) -> tuple[Cas
     """The cases of a workbook of `--to xlsx`; None for any other file."""
     if not _is_ours(path):
         return None
-    from simulator.reports.xlsx_read import read_edited
+    from simulator.sheets.excel_read import read_edited
 
     sheets = read_edited(path).sheets
     if QUESTIONS not in sheets:
@@ -84,7 +82,7 @@ def cases_of_workbook(path: Path, language: Language | None = None) -> tuple[Cas
 
 def approved(
     source: str, rows: Mapping[str, Sequence[PulledRow]], language: Language | None = None
-) -> Approved:
+) -> ApprovedCases:
     """The cases of the rows of our worksheets; `source` is what errors and notes begin with.
 
     Raises InputError where no question is both in use and approved.
@@ -102,10 +100,10 @@ def approved(
     if known:
         listed = _listed([f"{case} (run {run})" for case, (run, _) in known.items()])
         notes.append(f"{source}: what the team reviewed is now the right answer of {listed}.")
-    return Approved(tuple(_answered(case, known) for case in cases), tuple(notes))
+    return ApprovedCases(tuple(_answered(case, known) for case in cases), tuple(notes))
 
 
-def _said(found: Approved) -> tuple[Case, ...]:
+def _said(found: ApprovedCases) -> tuple[Case, ...]:
     from simulator.core.translations import plain
 
     for note in found.notes:
@@ -115,8 +113,8 @@ def _said(found: Approved) -> tuple[Case, ...]:
 
 def _ours(address: str, door: "Door", suffix: str) -> "Target | None":
     """Where our worksheets of the questions that are meant stand; None where another worksheet is meant."""
-    from simulator.reports.sheets.address import Target, worksheet_of
-    from simulator.reports.sheets.standing import WORKSHEET, Tag, book
+    from simulator.sheets.google_api import Target, worksheet_of
+    from simulator.sheets.state import WORKSHEET, Tag, book
 
     key, name = worksheet_of(address)
     found: dict[str, None] = {}
@@ -141,7 +139,7 @@ def _is_ours(path: Path) -> bool:
 
 def _sorted_out(rows: Iterable[PulledRow]) -> tuple[dict[str, PulledRow], dict[str, list[int]]]:
     """The rows to ask by the ids of their cases, and the numbers of the others by what is wrong."""
-    from simulator.reports.sheets.reading import case_id
+    from simulator.sheets.google_pull import case_id
 
     asked: dict[str, PulledRow] = {}
     left: dict[str, list[int]] = {}

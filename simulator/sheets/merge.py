@@ -1,17 +1,120 @@
-"""A run's worksheets with what the team wrote into an earlier workbook: nothing of theirs is lost."""
+"""What a workbook that people have edited is found to hold; reading one takes far more than this."""
 
 import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from math import ceil
+from typing import NamedTuple
 
+from simulator.core.replies import encodable
 from simulator.core.types import Language
-from simulator.reports.layouts import language_of, layouts
-from simulator.reports.pulled import PulledRow
-from simulator.reports.worksheet import Column, Made, Row, SheetCell, Worksheet
-from simulator.reports.xlsx_found import Edited, EditedRow, EditedSheet, read_value
-from simulator.reports.xlsx_text import cell_text
+from simulator.sheets.model import (
+    Column,
+    Layout,
+    LazyRows,
+    PulledRow,
+    Row,
+    SheetCell,
+    SheetWords,
+    Worksheet,
+    language_of,
+    layouts,
+)
+
+_DAY = re.compile(r"(\d{4})\s*[-/.年]\s*(\d{1,2})\s*[-/.月]\s*(\d{1,2})\s*日?")
+
+
+class EditedRow(NamedTuple):
+    """A row as it was found; `others` are its cells in the columns that people added."""
+
+    pulled: PulledRow
+    others: tuple[str, ...] = ()
+
+
+class EditedSheet(NamedTuple):
+    """A worksheet as it was found: all its titles, which columns are known, and which people added."""
+
+    tab: str
+    titles: tuple[str, ...]
+    columns: frozenset[str]
+    others: tuple[str, ...]
+    rows: Sequence[EditedRow]
+
+
+class EditedWorkbook(NamedTuple):
+    """A workbook as it was found; `notes` say what was skipped, `foreign` is what people added."""
+
+    sheets: Mapping[str, EditedSheet]
+    properties: Mapping[str, str]
+    foreign: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def read_value(column: str, text: str, layout: Layout) -> str:
+    """What a cell means: the id of a choice, a day in ISO 8601, or its text."""
+    if column in layout.choices:
+        return layout.choice(column, text)
+    if column in layout.days and (day := _DAY.fullmatch(text.strip())):
+        return f"{int(day[1]):04}-{int(day[2]):02}-{int(day[3]):02}"
+    return text
+
+
+# Excel counts UTF-16 units: an emoji is two.
+LONGEST = 32_767
+_MARK_AT_MOST = 64
+_ILLEGAL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+# C0 controls have pictures of their own (␀ ␁ ...); C1 controls have none.
+# Workbooks write control characters as _x0001_, and a text that looks like that with an escape before it. Of
+# two that share a low line only the first is escaped: the other would be read as the character.
+_OVERLAPPING = re.compile(r"(_x[0-9A-Fa-f]{4})_(?=x[0-9A-Fa-f]{4}_)")
+_PICTURES = {code: 0x2400 + code for code in range(0x20) if code not in (0x09, 0x0A)}
+_PICTURES |= {0x7F: 0x2421, 0xFFFE: 0xFFFD, 0xFFFF: 0xFFFD} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
+# What a spreadsheet takes for a formula as soon as somebody edits the cell.
+_FORMULA = tuple("=+-@\t\n|%＝＋－＠")
+
+
+def cell_text(text: str, language: Language, longest: int = LONGEST) -> str:
+    """The text with control characters made visible, cut with a visible mark to what a cell holds."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if _ILLEGAL.search(text):
+        text = encodable(text.translate(_PICTURES))
+    if "_x" in text:
+        text = _OVERLAPPING.sub(r"\1＿", text)
+    return text if units(text) <= longest else _cut(text, language, longest)
+
+
+def units(text: str) -> int:
+    """The length of a text as Excel counts it."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2
+
+
+def _cut(text: str, language: Language, longest: int) -> str:
+    kept = text.encode("utf-16-le")[: 2 * (longest - _MARK_AT_MOST)].decode("utf-16-le", "ignore")
+    return kept + SheetWords(language)("text", "left_out", n=len(text) - len(kept))
+
+
+def looks_like_a_formula(text: str) -> bool:
+    """Whether a spreadsheet could calculate the text once somebody edits its cell."""
+    return text.lstrip(" \u3000").startswith(_FORMULA)
+
+
+def columns_wide(text: str) -> float:
+    """About how many narrow characters wide a line is; a kanji, three bytes of UTF-8, counts for two."""
+    return (len(text) + len(text.encode())) / 2
+
+
+def lines_high(text: str, width: float, most: int) -> int:
+    """About how many lines a text takes when it is wrapped at `width` narrow characters, up to `most`."""
+    high = 0
+    for line in text.split("\n"):
+        high += max(1, ceil(columns_wide(line) / width))
+        if high >= most:
+            return most
+    return high
+
 
 # Columns that people added are known by this and their place, and to nobody but the writer.
 _OTHER = "other."
@@ -19,7 +122,7 @@ _OTHER_WIDTH = 20
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,9})(\.\d{0,4}[1-9])?")
 
 
-def merged(worksheets: Sequence[Worksheet], edited: Edited) -> tuple[Worksheet, ...]:
+def merged(worksheets: Sequence[Worksheet], edited: EditedWorkbook) -> tuple[Worksheet, ...]:
     """The worksheets, with the team's cells, rows, columns and order of those that the workbook holds."""
     language = language_of(worksheets)
     return tuple(
@@ -69,7 +172,7 @@ def _as_found(sheet: Worksheet, language: Language) -> EditedSheet:
         key = cell_text(row.key, language)
         return EditedRow(PulledRow(key=key, cells=cells, number=place + 2), beside)
 
-    rows = Made(range(len(sheet.rows)), found)
+    rows = LazyRows(range(len(sheet.rows)), found)
     titles = tuple(filter(str.strip, (cell_text(column.title, language) for column in sheet.columns)))
     known = frozenset(column.key for column in sheet.columns) - set(others)
     return EditedSheet(tab=sheet.title, titles=titles, columns=known, others=(), rows=rows)

@@ -1,20 +1,111 @@
-"""Worksheets painted as an Excel workbook; it computes nothing."""
+"""A worksheet of xlsxwriter's that holds no more of its rows and notes than it must.
 
-from collections.abc import Mapping, Sequence
+Its own keeps the rows' heights twice, and every note until the end: more than the workbook is large.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import SpooledTemporaryFile, TemporaryDirectory
 from typing import Any, NamedTuple
 
 import xlsxwriter
+from xlsxwriter.comments import CommentType
 from xlsxwriter.utility import quote_sheetname, xl_col_to_name
+from xlsxwriter.worksheet import Worksheet
 
 from simulator.core.types import Language
-from simulator.reports.layouts import language_of
-from simulator.reports.worksheet import FILLS, Chart, Column, Mark, Row, SheetCell, Worksheet
-from simulator.reports.xlsx_page import Page
-from simulator.reports.xlsx_text import cell_text, columns_wide, lines_high, looks_like_a_formula, units
+from simulator.sheets.merge import cell_text, columns_wide, lines_high, looks_like_a_formula, units
+from simulator.sheets.model import FILLS, Chart, Column, Mark, Row, SheetCell, language_of
+from simulator.sheets.model import Worksheet as XlsxPaintWorksheet
+
+# Of notes; those of a small run never reach the disk.
+_BYTES_IN_MEMORY = 256_000
+# Shapes that share a number in the file.
+_BLOCK = 1024
+
+
+class Page(Worksheet):  # type: ignore[misc]  # which publishes no types
+    """A worksheet that is written from the top down, its notes in the order of their cells."""
+
+    def __init__(self) -> None:
+        """Empty."""
+        super().__init__()
+        self._heights: dict[float, list[Any]] = {}
+        self._notes: Notes | None = None
+
+    def set_row_pixels(
+        self, row: int, height: float | None = None, cell_format: Any = None, options: Any = None
+    ) -> int:
+        """The height of a row; what is known of those that are written already is let go."""
+        failed: int = super().set_row_pixels(row, height, cell_format, options)
+        if not failed and height is not None:
+            for written in [each for each in self.row_info if each < self.previous_row]:
+                del self.row_info[written]
+            # Where the notes' boxes stand rests on all heights; few of them differ.
+            self.row_sizes[row] = self._heights.setdefault(height, self.row_sizes[row])
+        return failed
+
+    def write_comment(self, row: int, column: int, text: str, options: dict[str, Any]) -> int:
+        """Keeps a note for the end; `options` are xlsxwriter's own."""
+        if self._check_dimensions(row, column):
+            return -1
+        if self._notes is None:
+            self._notes = Notes(self, self.tmpdir)
+            self.has_vml = self.has_comments = True
+        self._notes.add(row, column, text, options)
+        return 0
+
+    def let_go(self) -> None:
+        """Closes what holds the notes."""
+        if self._notes:
+            self._notes.close()
+
+    def _prepare_vml_objects(self, number: int, *others: int) -> int:
+        """What xlsxwriter asks for at the end: how many notes there are, and what they are called."""
+        super()._prepare_vml_objects(number, *others)
+        if self._notes is None:
+            return 0
+        self.comments_list = self._notes
+        count = len(self._notes)
+        self.vml_data_id = ",".join(str(number + block) for block in range(count // _BLOCK + 1))
+        return count
+
+
+class Notes:
+    """The notes of a page, beside the workbook on the disk; each is made anew for who goes through them."""
+
+    def __init__(self, page: Page, folder: str | None) -> None:
+        """None yet; their file is in this folder."""
+        self._page, self._count = page, 0
+        self._file = SpooledTemporaryFile(  # noqa: SIM115 - it is read when the workbook is closed
+            _BYTES_IN_MEMORY, "w+", encoding="utf-8", newline="\n", dir=folder
+        )
+
+    def add(self, row: int, column: int, text: str, options: dict[str, Any]) -> None:
+        """One more, below or to the right of those before it."""
+        self._file.write(json.dumps([row, column, text, options], ensure_ascii=False) + "\n")
+        self._count += 1
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return self._count
+
+    def __iter__(self) -> Iterator[CommentType]:
+        """As xlsxwriter wants them, each in its place on the page."""
+        self._file.seek(0)
+        for line in self._file:
+            note = CommentType(*json.loads(line))
+            note.author = self._page.comments_author
+            note.vertices = self._page._comment_vertices(note)
+            yield note
+
+    def close(self) -> None:
+        """Lets the file go."""
+        self._file.close()
+
 
 # A workbook-wide name for each header cell: people rename titles and move columns, and the names go along.
 NAME = "rehearsal_{sheet}_{column}"
@@ -42,7 +133,7 @@ _HIDDEN_KEY = 8
 _FIRST_DAY = date(1900, 3, 1)
 
 
-class _Place(NamedTuple):
+class _CellPosition(NamedTuple):
     """A cell's worksheet, row and column, both from 0."""
 
     sheet: Any
@@ -51,7 +142,7 @@ class _Place(NamedTuple):
 
 
 def paint(
-    worksheets: Sequence[Worksheet],
+    worksheets: Sequence[XlsxPaintWorksheet],
     path: Path,
     properties: Mapping[str, str],
     language: Language | None = None,
@@ -93,7 +184,7 @@ class _Book:
         self._file.worksheet_class = Page
         self._file.set_properties({"title": AUTHOR, "author": AUTHOR})
 
-    def add(self, worksheet: Worksheet) -> None:
+    def add(self, worksheet: XlsxPaintWorksheet) -> None:
         """A worksheet with everything that belongs to it."""
         sheet = self._file.add_worksheet(worksheet.title)
         sheet.set_comments_author(AUTHOR)
@@ -159,12 +250,12 @@ class _Book:
     def _date_format(self) -> str:
         return "yyyy/mm/dd" if self.language == "ja" else "yyyy-mm-dd"
 
-    def _columns(self, sheet: Any, worksheet: Worksheet) -> None:
+    def _columns(self, sheet: Any, worksheet: XlsxPaintWorksheet) -> None:
         for number, column in enumerate(worksheet.columns):
             hidden = column.key == "key" and column.width <= _HIDDEN_KEY
             sheet.set_column(number, number, column.width, self._cell_format(column), {"hidden": hidden})
 
-    def _header(self, sheet: Any, worksheet: Worksheet) -> None:
+    def _header(self, sheet: Any, worksheet: XlsxPaintWorksheet) -> None:
         high = max(lines_high(column.title, max(column.width - 3, 4), 3) for column in worksheet.columns)
         sheet.set_row(0, high * self.line + 5)
         for number, column in enumerate(worksheet.columns):
@@ -175,9 +266,9 @@ class _Book:
             )  # fmt: skip
             # The first column is hidden or narrow: what the worksheet is for stands over the second.
             about = worksheet.help if number == min(1, len(worksheet.columns) - 1) else ""
-            self._note(_Place(sheet, 0, number), "\n\n".join(filter(None, (about, column.help))))
+            self._note(_CellPosition(sheet, 0, number), "\n\n".join(filter(None, (about, column.help))))
 
-    def _row(self, sheet: Any, worksheet: Worksheet, number: int, row: Row) -> None:
+    def _row(self, sheet: Any, worksheet: XlsxPaintWorksheet, number: int, row: Row) -> None:
         cells = dict(row.cells) | {"key": SheetCell(text=row.key)}
         texts = {key: cell_text(cell.text, self.language) for key, cell in cells.items()}
         high = max(
@@ -191,13 +282,13 @@ class _Book:
         sheet.set_row(number, high * self.line + 3)
         for place, column in enumerate(worksheet.columns):
             if (cell := cells.get(column.key)) is not None:
-                self._cell(_Place(sheet, number, place), column, cell, texts[column.key])
+                self._cell(_CellPosition(sheet, number, place), column, cell, texts[column.key])
 
     def _most(self, column: Column) -> int:
         """As many lines of a column as make its row higher."""
         return int((_MOST_POINTS - 3) // self.line) if column.key in _LOOKED_UP else _MOST_LINES
 
-    def _cell(self, at: _Place, column: Column, cell: SheetCell, text: str) -> None:
+    def _cell(self, at: _CellPosition, column: Column, cell: SheetCell, text: str) -> None:
         sheet, *place = at
         day = day_of(text) if column.kind == "date" else None
         if cell.number is not None:
@@ -215,7 +306,7 @@ class _Book:
             sheet.write_blank(*place, None, self._cell_format(column, cell.mark))
         self._note(at, cell.note)
 
-    def _note(self, at: _Place, text: str) -> None:
+    def _note(self, at: _CellPosition, text: str) -> None:
         """A note in a box that is large enough to be read."""
         if not text:
             return
@@ -242,13 +333,13 @@ class _Book:
             self._lists[titles] = f"={LISTS}!{letter}$1:{letter}${len(titles)}"
         return self._lists[titles]
 
-    def _name(self, worksheet: Worksheet, column: Column, place: int) -> None:
+    def _name(self, worksheet: XlsxPaintWorksheet, column: Column, place: int) -> None:
         if column.key.isidentifier():
             name = NAME.format(sheet=worksheet.name, column=column.key)
             at = f"{quote_sheetname(worksheet.title)}!{xl_col_to_name(place, col_abs=True)}$1"
             self._file.define_name(name, f"={at}")
 
-    def _chart(self, sheet: Any, worksheet: Worksheet, chart: Chart) -> None:
+    def _chart(self, sheet: Any, worksheet: XlsxPaintWorksheet, chart: Chart) -> None:
         """Below a short table, beside a long one; from the oldest run to the newest."""
         keys = [column.key for column in worksheet.columns]
         last = len(worksheet.rows)
@@ -298,7 +389,7 @@ def _number_format(text: str) -> str:
     return ("#,##0" if "," in whole else "0") + places
 
 
-def _view(sheet: Any, worksheet: Worksheet) -> None:
+def _view(sheet: Any, worksheet: XlsxPaintWorksheet) -> None:
     sheet.ignore_errors({"number_stored_as_text": "A1:XFD1048576"})
     sheet.freeze_panes(1, worksheet.frozen_columns)
     sheet.autofilter(0, 0, max(len(worksheet.rows), 1), len(worksheet.columns) - 1)
@@ -306,7 +397,7 @@ def _view(sheet: Any, worksheet: Worksheet) -> None:
         sheet.set_tab_color(_BLUE)
 
 
-def _print(sheet: Any, worksheet: Worksheet) -> None:
+def _print(sheet: Any, worksheet: XlsxPaintWorksheet) -> None:
     """Landscape, the header on each page, as few pages across as can still be read.
 
     What people fill in is one page across: a row that is parted is filled in beside the wrong question.

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from simulator.reports.sheets.door import Door, fields
-from simulator.reports.sheets.titles import Titles
+from simulator.sheets.google_api import Door, fields
+from simulator.sheets.model import Titles
 
 Json = dict[str, Any]
 SPREADSHEETS = "https://sheets.googleapis.com/v4/spreadsheets"
@@ -37,7 +37,7 @@ class Tag(NamedTuple):
     value: str
 
 
-class Place(NamedTuple):
+class ColumnPosition(NamedTuple):
     """Where a column stands, and the id of its metadata (None: it has lost it)."""
 
     column: int
@@ -54,7 +54,7 @@ class Tab:
     columns: int
     frozen: int
     tags: Mapping[str, Tag]
-    places: Mapping[str, Place]
+    places: Mapping[str, ColumnPosition]
     merges: Sequence[Json]
 
 
@@ -77,7 +77,7 @@ class Book:
 
 
 @dataclass
-class Standing:
+class SheetState:
     """One of our worksheets as it stands: its header's row, its columns, and the row of each key.
 
     `again` are rows whose key stands in a row above, too.
@@ -85,7 +85,7 @@ class Standing:
 
     tab: Tab
     header: int
-    places: dict[str, Place]
+    places: dict[str, ColumnPosition]
     keys: dict[str, int] = field(default_factory=dict)
     again: list[tuple[int, str]] = field(default_factory=list)
     cells: Cells = field(default_factory=dict)
@@ -113,12 +113,12 @@ def book(door: Door, key: str) -> Book:
 def _tab(sheet: Json) -> Tab:
     properties = sheet["properties"]
     grid = properties.get("gridProperties", {})
-    places: dict[str, Place] = {}
+    places: dict[str, ColumnPosition] = {}
     columns = next((data.get("columnMetadata", ()) for data in sheet.get("data", ())), ())
     for index, column in enumerate(columns):
         for key, tag in _tags(column).items():
             if key == COLUMN:
-                places.setdefault(tag.value, Place(index, tag.id))
+                places.setdefault(tag.value, ColumnPosition(index, tag.id))
     return Tab(
         id=int(properties.get("sheetId", 0)),
         title=str(properties["title"]),
@@ -178,7 +178,7 @@ def text_of(cell: Json) -> str:
     return str(value.get("stringValue", ""))
 
 
-def standing(tab: Tab, known: Cells, titles: Titles) -> Standing | None:
+def standing(tab: Tab, known: Cells, titles: Titles) -> SheetState | None:
     """The worksheet as it stands; None when it has no column of keys any more.
 
     `titles` says what columns are by their titles: of a copy, nothing else is left.
@@ -188,11 +188,11 @@ def standing(tab: Tab, known: Cells, titles: Titles) -> Standing | None:
     if found is None:
         return None
     header, column = found
-    places = {"key": Place(column, None), **tab.places}
+    places = {"key": ColumnPosition(column, None), **tab.places}
     if copied:
         taken = {place.column for place in places.values()}
         places = {**_by_title(known, header, titles, taken), **places}
-    made = Standing(tab, header, places, cells=known)
+    made = SheetState(tab, header, places, cells=known)
     for (row, index), cell in sorted(known.items()):
         text = text_of(cell) if index == column and row != header else ""
         if text in made.keys:
@@ -213,12 +213,12 @@ def _key_header(tab: Tab, known: Cells, titles: Titles | None) -> tuple[int, int
     return (max(tab.frozen - 1, 0), place.column) if place else None
 
 
-def _by_title(known: Cells, row: int, titles: Titles, taken: set[int]) -> dict[str, Place]:
-    found: dict[str, Place] = {}
+def _by_title(known: Cells, row: int, titles: Titles, taken: set[int]) -> dict[str, ColumnPosition]:
+    found: dict[str, ColumnPosition] = {}
     for (line, index), cell in sorted(known.items()):
         key = titles(text_of(cell)) if line == row else None
         if key and index not in taken:
-            found.setdefault(key, Place(index, None))
+            found.setdefault(key, ColumnPosition(index, None))
     return found
 
 

@@ -1,20 +1,21 @@
 """What people wrote, read back by keys: tolerant of all that people do to a worksheet, and frank about it."""
 
+import hashlib
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from simulator.reports.layouts import layouts
-from simulator.reports.pulled import Pulled, PulledRow
-from simulator.reports.sheets.address import Target
-from simulator.reports.sheets.door import Door
-from simulator.reports.sheets.standing import (
+from simulator.core.errors import InputError
+from simulator.sheets.google_api import Door, Target, worksheet_of
+from simulator.sheets.model import PulledRow, PulledSheets, Titles, folded, layouts
+from simulator.sheets.state import (
     HEAD,
+    SPREADSHEETS,
     WORKSHEET,
     Book,
     Cells,
-    Standing,
+    SheetState,
     Tab,
     area,
     book,
@@ -24,7 +25,6 @@ from simulator.reports.sheets.standing import (
     standing,
     text_of,
 )
-from simulator.reports.sheets.titles import Titles
 
 Json = dict[str, Any]
 _WANTED = "userEnteredValue,effectiveValue,formattedValue,note"
@@ -33,7 +33,7 @@ _KEYLESS = frozenset({"questions"})
 _DAY = re.compile(r"(\d{4})\s*[-/.年]\s*(\d{1,2})\s*[-/.月]\s*(\d{1,2})\s*日?")
 
 
-def pull(target: Target, names: Sequence[str], *, door: Door | None = None) -> Pulled:
+def pull(target: Target, names: Sequence[str], *, door: Door | None = None) -> PulledSheets:
     """Reads these worksheets (review, questions, ...) back; one that is not there is left out and noted.
 
     Raises InputError for what people can mend, and SinkUnavailable when Google stays away.
@@ -42,7 +42,7 @@ def pull(target: Target, names: Sequence[str], *, door: Door | None = None) -> P
     return door.persist(lambda: _pulled(door, target, names), f"sheet {target.key}")
 
 
-def _pulled(door: Door, target: Target, names: Sequence[str]) -> Pulled:
+def _pulled(door: Door, target: Target, names: Sequence[str]) -> PulledSheets:
     found = book(door, target.key)
     notes: list[str] = []
     rows: dict[str, tuple[PulledRow, ...]] = {}
@@ -51,10 +51,10 @@ def _pulled(door: Door, target: Target, names: Sequence[str]) -> Pulled:
             notes.append(f"{name}: there is no such worksheet, or its column of keys was deleted; left out.")
         else:
             rows[name] = tuple(_rows(name, stand, notes))
-    return Pulled(rows=rows, notes=tuple(notes))
+    return PulledSheets(rows=rows, notes=tuple(notes))
 
 
-def stands_of(door: Door, target: Target, found: Book, names: Sequence[str]) -> dict[str, Standing | None]:
+def stands_of(door: Door, target: Target, found: Book, names: Sequence[str]) -> dict[str, SheetState | None]:
     """The worksheets with all of their cells, wherever people put them: one read, or two with copies."""
     tabs: dict[str, Tab] = {}
     for name in names:
@@ -75,7 +75,7 @@ def stands_of(door: Door, target: Target, found: Book, names: Sequence[str]) -> 
     }
 
 
-def _rows(name: str, stand: Standing, notes: list[str]) -> Iterator[PulledRow]:
+def _rows(name: str, stand: SheetState, notes: list[str]) -> Iterator[PulledRow]:
     key = stand.places["key"].column
     again = {row for row, _ in stand.again}
     notes += [
@@ -99,7 +99,7 @@ def _rows(name: str, stand: Standing, notes: list[str]) -> Iterator[PulledRow]:
             notes.append(f"{stand.tab.title} row {row + 1}: it has no key; passed over.")
 
 
-def _spread(stand: Standing) -> dict[tuple[int, int], tuple[int, int]]:
+def _spread(stand: SheetState) -> dict[tuple[int, int], tuple[int, int]]:
     """Where the value of a merged cell stands: at its upper left."""
     return {
         (row, column): (merge.get("startRowIndex", 0), merge.get("startColumnIndex", 0))
@@ -122,3 +122,45 @@ def _meaning(name: str, column: str, text: str) -> str:
     if layout and column in layout.days and (day := _DAY.fullmatch(unicodedata.normalize("NFKC", text))):
         return f"{int(day[1]):04}-{int(day[2]):02}-{int(day[3]):02}"
     return layout.choice(column, text) if layout else text
+
+
+def worksheet_values(address: str, *, door: Door | None = None) -> tuple[str, list[list[str]]]:
+    """Name and cells (as shown) of the worksheet in `sheet:KEY#worksheet`; without a name the first one.
+
+    Raises InputError in one line that says what to click or to set.
+    """
+    key, name = worksheet_of(address)
+    door = door or Door()
+    return door.persist(lambda: _values(door, address, key, name), address)
+
+
+def _values(door: Door, address: str, key: str, name: str | None) -> tuple[str, list[list[str]]]:
+    found = book(door, key)
+    tab = _named(found, name) if name else next(iter(found.tabs), None)
+    if tab is None:
+        what = f"there is no worksheet {name or 'with cells'}"
+        msg = f"{address}: {what}; its name stands on the tab at the bottom of the sheet."
+        raise InputError(msg)
+    return tab.title, _as_shown(door, key, tab)
+
+
+def _named(found: Book, name: str) -> Tab | None:
+    exact = [tab for tab in found.tabs if tab.title == name]
+    alike = [tab for tab in found.tabs if folded(tab.title) == folded(name)]
+    return next(iter(exact or alike), None)
+
+
+def _as_shown(door: Door, key: str, tab: Tab) -> list[list[str]]:
+    body = {"dataFilters": [{"gridRange": {"sheetId": tab.id}}], "majorDimension": "ROWS"}
+    told = door.read(f"{SPREADSHEETS}/{key}/values:batchGetByDataFilter", body=body)
+    ranges = told.get("valueRanges", ())
+    values = next((each["valueRange"].get("values", ()) for each in ranges), ())
+    width = max(map(len, values), default=0)
+    return [[str(cell) for cell in row] + [""] * (width - len(row)) for row in values]
+
+
+def case_id(row: PulledRow) -> str:
+    """A row's key; a question without one is named by its text, so that it keeps its name when sorted."""
+    if row.key:
+        return row.key
+    return "q-" + hashlib.blake2s(folded(row.cells["question"]).encode(), digest_size=5).hexdigest()

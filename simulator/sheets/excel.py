@@ -10,11 +10,9 @@ from pathlib import Path
 
 from simulator.core.errors import InputError, RunFileError
 from simulator.data.files import beside
-from simulator.reports.pulled import Pulled, PulledRow
-from simulator.reports.worksheet import Worksheet
-from simulator.reports.xlsx_found import Edited, EditedSheet
-from simulator.reports.xlsx_merge import as_found, fingerprint, merged
-from simulator.reports.xlsx_paint import paint
+from simulator.sheets.excel_write import paint
+from simulator.sheets.merge import EditedSheet, EditedWorkbook, as_found, fingerprint, merged
+from simulator.sheets.model import PulledRow, PulledSheets, Worksheet
 
 NAME = "report.xlsx"
 # Hashes of what the program alone would have written, and of what was written with the team's cells.
@@ -56,7 +54,7 @@ def merge(worksheets: Sequence[Worksheet], edited: Path) -> Path:
     return path
 
 
-def pull(path: Path) -> Pulled:
+def pull(path: Path) -> PulledSheets:
     """The rows of every worksheet in a workbook that people may have edited, and what was passed over.
 
     Raises CaseFileError in one line for what is no readable workbook.
@@ -64,7 +62,7 @@ def pull(path: Path) -> Pulled:
     edited = _read(path)
     notes = list(edited.notes)
     rows = {name: tuple(_pulled(name, sheet, notes)) for name, sheet in edited.sheets.items()}
-    return Pulled(rows=rows, notes=tuple(f"{path.name}, {note}." for note in notes))
+    return PulledSheets(rows=rows, notes=tuple(f"{path.name}, {note}." for note in notes))
 
 
 def read(path: Path) -> dict[str, list[PulledRow]]:
@@ -86,41 +84,41 @@ def _pulled(name: str, sheet: EditedSheet, notes: list[str]) -> Iterator[PulledR
 
 
 @dataclass(frozen=True)
-class _Found:
+class _ExistingWorkbook:
     """A workbook beside the run file; one that cannot be read counts as touched, `why` says why."""
 
     path: Path
     stamp: int
-    content: Edited | None = None
+    content: EditedWorkbook | None = None
     theirs: bool = False
     touched: bool = True
     why: str = ""
 
 
-def _workbooks(folder: Path) -> list[_Found]:
+def _workbooks(folder: Path) -> list[_ExistingWorkbook]:
     """The report workbooks of a folder, the newest first."""
     paths = [path for path in folder.glob("report*.xlsx") if path.is_file()]
     return [_found(path) for path in sorted(paths, key=_stamp, reverse=True)]
 
 
-def _found(path: Path) -> _Found:
+def _found(path: Path) -> _ExistingWorkbook:
     stamp = _stamp(path)
     try:
         content = _read(path)
     except InputError as error:
-        return _Found(path, stamp, why=f"{error} It is left alone.")
+        return _ExistingWorkbook(path, stamp, why=f"{error} It is left alone.")
     if not content.sheets:
-        return _Found(path, stamp)
+        return _ExistingWorkbook(path, stamp)
     now = fingerprint(content.sheets)
     fresh, written = (
         content.properties.get(name) == now and not content.foreign for name in (_FRESH, _WRITTEN)
     )
-    return _Found(path, stamp, content, theirs=not fresh, touched=not written)
+    return _ExistingWorkbook(path, stamp, content, theirs=not fresh, touched=not written)
 
 
-def _read(path: Path) -> Edited:
+def _read(path: Path) -> EditedWorkbook:
     """A workbook as people left it; most runs have none yet, and need not know how one is read."""
-    from simulator.reports.xlsx_read import read_edited
+    from simulator.sheets.excel_read import read_edited
 
     return read_edited(path)
 
@@ -130,13 +128,15 @@ def _stamp(path: Path) -> int:
     return path.stat().st_mtime_ns
 
 
-def _first_number(edited: _Found) -> int:
+def _first_number(edited: _ExistingWorkbook) -> int:
     """A workbook in which nobody wrote since it was made may be made anew; another one stays."""
     number = _NUMBERED.fullmatch(edited.path.name)
     return int((number and number[1]) or 1) + edited.touched
 
 
-def _free(folder: Path, found: Sequence[_Found], edited: _Found | None) -> Iterator[tuple[Path, int | None]]:
+def _free(
+    folder: Path, found: Sequence[_ExistingWorkbook], edited: _ExistingWorkbook | None
+) -> Iterator[tuple[Path, int | None]]:
     """Names that nobody uses, or under which nothing of the team's would be lost, with what is there now."""
     there = {each.path: each for each in found}
     for path in _names(folder, _first_number(edited) if edited else 1):
@@ -153,9 +153,9 @@ def _onto_the_first(
     for path, stamp in free:
         try:
             if _is_open(path):
-                raise _Held(path)
+                raise _LockedFile(path)
             _write(whole, fresh, path, stamp)
-        except _Held:
+        except _LockedFile:
             _say(f"{path.name} is open in another program; the report goes into the next one.")
         else:
             return path
@@ -168,7 +168,7 @@ def _names(folder: Path, number: int) -> Iterator[Path]:
         yield folder / (NAME if each == 1 else f"report-{each}.xlsx")
 
 
-def _carried(worksheets: Sequence[Worksheet], path: Path, edited: Edited) -> tuple[Worksheet, ...]:
+def _carried(worksheets: Sequence[Worksheet], path: Path, edited: EditedWorkbook) -> tuple[Worksheet, ...]:
     for note in edited.notes:
         _say(f"{path.name}, {note}.")
     for name in edited.foreign:
@@ -176,7 +176,7 @@ def _carried(worksheets: Sequence[Worksheet], path: Path, edited: Edited) -> tup
     return merged(worksheets, edited)
 
 
-class _Held(RunFileError):
+class _LockedFile(RunFileError):
     """A file that another program holds open, or has just written."""
 
     def __init__(self, path: Path) -> None:
@@ -205,11 +205,11 @@ def _write(
 
 def _replace(new: Path, path: Path, stamp: int | None) -> None:
     if stamp is not None and path.exists() and _stamp(path) != stamp:
-        raise _Held(path)
+        raise _LockedFile(path)
     try:
         new.replace(path)
     except PermissionError:
-        raise _Held(path) from None
+        raise _LockedFile(path) from None
 
 
 def _is_open(path: Path) -> bool:

@@ -1,0 +1,517 @@
+"""Which spreadsheet is meant: its key, or its address in the browser."""
+
+import json
+import os
+import re
+import time
+import unicodedata
+import warnings
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from urllib.parse import urlsplit
+
+from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
+
+from simulator.core.errors import InputError, RehearsalError
+from simulator.core.types import Value
+from simulator.models.limiter import RetryAfter
+
+SCHEME = "sheet:"
+# Behind /d/e/ stands a published copy, whose key opens nothing.
+_ADDRESS = re.compile(
+    r"(?:https?://[^/\s]+(?:/[^#?]*)?/spreadsheets/(?:u/\d+/)?d/(?!e/))?([A-Za-z0-9_-]+)(?:[/?#].*)?"
+)
+_NAMED = re.compile(r"([^#]*)(?:#gid=\d+|#(?P<name>.+))?", re.DOTALL)
+_LONGEST_SUFFIX = 60
+
+
+class Target(Value):
+    """A spreadsheet, and the suffix that tells one team's worksheets in it from another's.
+
+    `fresh`: it was made for this push, so its empty first worksheet goes.
+    """
+
+    key: str
+    suffix: str = ""
+    fresh: bool = False
+
+
+def target(sheet: str, suffix: str = "") -> Target:
+    """What `--sheet KEY_OR_URL --worksheet NAME` names; raises InputError in one line."""
+    suffix = " ".join(suffix.split())
+    if len(suffix) > _LONGEST_SUFFIX or any(unicodedata.category(c)[0] == "C" for c in suffix):
+        msg = f"--worksheet: at most {_LONGEST_SUFFIX} characters, and no control characters."
+        raise InputError(msg)
+    return Target(key=key_of(sheet), suffix=suffix)
+
+
+def key_of(sheet: str) -> str:
+    """The key in an address from the browser, or the key itself."""
+    found = _ADDRESS.fullmatch(sheet.strip())
+    if "/d/e/" in sheet:
+        msg = "this is a published page (ウェブに公開): open the sheet itself and copy its address."
+        raise InputError(msg)
+    if found is None:
+        msg = f"{sheet}: no sheet's key or address; the key stands between /d/ and /edit of its address."
+        raise InputError(msg)
+    return found[1]
+
+
+def worksheet_of(address: str) -> tuple[str, str | None]:
+    """Key and worksheet of `sheet:KEY#worksheet`, where the address may stand for the key."""
+    found = _NAMED.fullmatch(address.removeprefix(SCHEME))
+    if found is None or not found[1].strip():
+        msg = (
+            f"{address}: write sheet:KEY#worksheet; KEY is what stands between /d/ and /edit in the address."
+        )
+        raise InputError(msg)
+    return key_of(found[1]), found["name"]
+
+
+VARIABLES = ("REHEARSAL_GOOGLE_CREDENTIALS", "GOOGLE_APPLICATION_CREDENTIALS")
+SHEETS = "https://www.googleapis.com/auth/spreadsheets"
+# Only to put a new file into a folder that is already there.
+DRIVE = "https://www.googleapis.com/auth/drive"
+
+
+class Account(NamedTuple):
+    """Whose credentials these are; a person's address is not told by them."""
+
+    kind: Literal["service", "person", "machine"]
+    email: str = ""
+
+
+def account() -> Account:
+    """The account that the environment names, without asking Google; InputError when there is none."""
+    return account_of(credentials())
+
+
+def account_of(known: Any) -> Account:
+    """Whose credentials these are."""
+    from google.oauth2.credentials import Credentials as Person
+
+    email = str(getattr(known, "service_account_email", "") or "")
+    if email and email != "default":
+        return Account("service", email)
+    return Account("person" if isinstance(known, Person) else "machine")
+
+
+def are_named() -> bool:
+    """Whether the environment names credentials."""
+    return any(os.environ.get(name) for name in VARIABLES)
+
+
+def credentials(*, drive: bool = False, given: Any = None) -> Any:
+    """Credentials of google-auth; `given` ones may be oauth2client's. `drive` asks for Drive, too."""
+    scopes = [SHEETS, DRIVE] if drive else [SHEETS]
+    if given is not None:
+        return _converted(given)
+    for name in VARIABLES:
+        if said := os.environ.get(name, "").strip():
+            return _from_json(_contents(name, said), name, scopes)
+    return _of_the_machine(scopes)
+
+
+def _contents(name: str, said: str) -> dict[str, Any]:
+    """The JSON in a variable, or in the file that it names. Nothing of it is ever shown."""
+    try:
+        text = said if said.startswith("{") else Path(said).expanduser().read_text(encoding="utf-8")
+        found = json.loads(text)
+    except (OSError, ValueError) as error:
+        kind = (
+            "there is no such file" if isinstance(error, FileNotFoundError) else "it cannot be read as JSON"
+        )
+        msg = f"{name}: {kind}; give it the path of a service account's key file, or the JSON in it."
+        raise InputError(msg) from None
+    if not isinstance(found, dict):
+        msg = f"{name}: no key file of Google's; download a service account's JSON key."
+        raise InputError(msg)
+    return found
+
+
+def _from_json(found: dict[str, Any], name: str, scopes: list[str]) -> Any:
+    from google.oauth2.credentials import Credentials as Person
+    from google.oauth2.service_account import Credentials as Service
+
+    service: Any = Service
+    person: Any = Person
+    try:
+        if str(found.get("_module", "")).startswith("oauth2client"):
+            return _converted(_legacy(found))
+        if found.get("type") == "authorized_user":
+            # Their scopes were settled when they signed in.
+            return person.from_authorized_user_info(found)
+        if found.get("type") == "service_account":
+            return service.from_service_account_info(found, scopes=scopes)
+    except (ValueError, TypeError, KeyError):
+        msg = f"{name}: the key file is incomplete; download it again (GOOGLE_APPLICATION_CREDENTIALS)."
+        raise InputError(msg) from None
+    if name == VARIABLES[-1]:
+        return _of_the_machine(scopes)
+    msg = f"{name}: neither a service account's key file nor a signed-in user's."
+    raise InputError(msg)
+
+
+def _of_the_machine(scopes: list[str]) -> Any:
+    import google.auth
+    from google.auth.exceptions import DefaultCredentialsError
+
+    try:
+        with warnings.catch_warnings():
+            # That gcloud's sign-in names no project to be billed: Sheets bills nobody.
+            warnings.filterwarnings("ignore", "Your application has authenticated", UserWarning)
+            return google.auth.default(scopes=scopes)[0]
+    except (DefaultCredentialsError, ValueError):
+        msg = (
+            "no credentials for Google Sheets: set REHEARSAL_GOOGLE_CREDENTIALS to a service account's"
+            " key file and share the sheet with its address."
+        )
+        raise InputError(msg) from None
+
+
+def _legacy(found: dict[str, Any]) -> Any:
+    try:
+        from oauth2client.client import Credentials as Legacy
+    except ImportError:
+        msg = "oauth2client's credentials need the extra 'legacy': pip install oauth2client==4.1.3."
+        raise InputError(msg) from None
+    return Legacy.new_from_json(json.dumps(found))
+
+
+def _converted(given: Any) -> Any:
+    """Credentials of google-auth, made by gspread of oauth2client's."""
+    from gspread.utils import convert_credentials
+
+    try:
+        return convert_credentials(given)
+    except (TypeError, AttributeError):
+        msg = f"{type(given).__name__}: no credentials of google-auth or oauth2client."
+        raise InputError(msg) from None
+
+
+SHARE = "open the sheet, click Share (共有), add {who} as an editor (編集者)"
+
+
+class SinkUnavailable(RehearsalError):
+    """Google stays away: the run is complete, only the sheet is not."""
+
+
+class Conflict(Exception):
+    """People moved rows or columns between our reading and our writing: look again, then write."""
+
+
+def is_transient(error: BaseException) -> bool:
+    """Whether trying again later may help: too many requests, a server's fault, a lost connection."""
+    import requests
+    from google.auth.exceptions import GoogleAuthError
+
+    if isinstance(error, GoogleAuthError):
+        return bool(error.retryable)
+    lost = (
+        requests.ConnectionError,
+        requests.Timeout,
+        requests.exceptions.ChunkedEncodingError,
+        requests.exceptions.ContentDecodingError,
+        requests.exceptions.JSONDecodeError,
+    )
+    return isinstance(error, lost) or _code(error) in (408, 429) or _code(error) >= 500
+
+
+def is_too_many(error: BaseException | None) -> bool:
+    """Whether this minute's requests are used up."""
+    return _code(error) == 429
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Whether Google found the request itself wrong, as after a worksheet was deleted under it."""
+    return _code(error) == 400
+
+
+def is_known(error: BaseException) -> bool:
+    """Whether looking again cannot help: what is to be done stands in the message."""
+    return any(words in str(error) for words in _KNOWN)
+
+
+def is_expired(error: BaseException) -> bool:
+    """Whether the token is no longer taken."""
+    return _code(error) == 401
+
+
+def in_one_line(error: BaseException, name: str, who: str, *, writing: bool = False) -> RehearsalError:
+    """The typed error for what Google, or the way to it, answered; `who` is the account that asked."""
+    from google.auth.exceptions import GoogleAuthError
+
+    if is_transient(error):
+        why = "refused for now" if _code(error) == 429 else "cannot be reached"
+        return SinkUnavailable(f"{name}: Google Sheets {why} ({short(error)}); try again later.")
+    if isinstance(error, GoogleAuthError):
+        return InputError(
+            f"{name}: Google refused the credentials ({short(error)}); make a new key, or sign in again."
+        )
+    return InputError(f"{name}: {_why(error, who or 'the account of your credentials', writing)}.")
+
+
+def _why(error: BaseException, who: str, writing: bool) -> str:
+    code, text = _code(error), str(_told(error).get("message", error))
+    for words, why in _KNOWN.items():
+        if words in text or words in _reasons(error):
+            return why.format(who=who, link=_link(error))
+    if code == 404:
+        return "there is no such sheet; copy the part between /d/ and /edit of its address"
+    if code == 403 and writing:
+        return (
+            f"it is shared for reading only; in Share (共有) make {who} an editor (編集者 instead of 閲覧者)"
+        )
+    if code == 403:
+        return f"no access; {SHARE.format(who=who)}"
+    if code == 401:
+        return "Google refused the credentials; make a new key, or sign in again"
+    return f"Google Sheets answered {code} ({short(error)})"
+
+
+# What Google's message or its list of reasons says, and what to do.
+_KNOWN = {
+    "SERVICE_DISABLED": "the API is switched off in the project of your credentials; enable it at {link}"
+    " and try again after some minutes",
+    "domainPolicy": "your organisation does not let apps or outside accounts in (外部共有禁止); ask its"
+    " administrator to allow {who}, or sign in as a user of the organisation",
+    "ACCESS_TOKEN_SCOPE_INSUFFICIENT": "the credentials do not cover Google Sheets; sign in again with the"
+    " scope https://www.googleapis.com/auth/spreadsheets",
+    "storageQuotaExceeded": "the Drive of {who} is full, or has no room at all as with service accounts;"
+    " give --folder with a folder of a shared drive (共有ドライブ), or --sheet with a sheet of your own",
+    "limit of 10000000 cells": "the spreadsheet is full (10 million cells); push to a new one with --sheet",
+    "protected cell": "part of it is protected against {who}; allow it in Data > Protect sheets and ranges"
+    " (データ > シートと範囲を保護)",
+    "not supported for this document": "this is an Excel file in Drive; open it and choose File > Save as"
+    " Google Sheets (Google スプレッドシートとして保存)",
+    "File not found": "there is no such folder, or it is not shared; copy what stands behind /folders/ of its"
+    " address, and add {who} to it as a content manager (コンテンツ管理者)",
+}
+
+
+def _reasons(error: BaseException) -> list[str]:
+    told = _told(error)
+    listed = [*(told.get("errors") or []), *(told.get("details") or [])]
+    return [str(entry.get("reason", "")) for entry in listed if isinstance(entry, dict)]
+
+
+def _link(error: BaseException) -> str:
+    for entry in _told(error).get("details") or []:
+        found = entry.get("metadata", {}).get("activationUrl", "") if isinstance(entry, dict) else ""
+        if str(found).startswith("https://"):
+            return str(found)
+    return "https://console.cloud.google.com/apis/library/sheets.googleapis.com"
+
+
+def _told(error: BaseException) -> dict[str, Any]:
+    found = getattr(error, "error", None)
+    return found if isinstance(found, dict) else {}
+
+
+def _code(error: BaseException | None) -> int:
+    status = getattr(getattr(error, "response", None), "status_code", None)
+    return status if isinstance(status, int) else 0
+
+
+def short(error: BaseException) -> str:
+    """An error's first words; a page of HTML is told by its status."""
+    text = str(error)
+    if "<html" in text.casefold():
+        text = f"status {_code(error)}"
+    return " ".join(text.split())[:160]
+
+
+if TYPE_CHECKING:
+    import requests
+    from gspread import Client
+
+T = TypeVar("T")
+Json = dict[str, Any]
+ATTEMPTS = 8
+# Seconds after a 429 that names none: all attempts together outlast a minute.
+LEAST_WAIT = 10.0
+# Google gives 60 writes a minute to each user of a project.
+SECONDS_BETWEEN_WRITES = 1.0
+_TIMEOUT = (10.0, 180.0)
+# Another address of Google's, on this machine only: for tests and for trying things out.
+LOCAL = "REHEARSAL_SHEETS_URL"
+
+
+class Door:
+    """Reads and writes of the Sheets API, at most one write a second; `reads` and `writes` count them.
+
+    `given` credentials may be google-auth's or oauth2client's; otherwise the environment's are used.
+    `clock` and `sleep` (seconds) are there to be replaced.
+    """
+
+    def __init__(
+        self,
+        given: Any = None,
+        *,
+        drive: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._clock, self._sleep = clock, sleep
+        self._wrote = float("-inf")
+        self.reads = self.writes = 0
+        local = _local()
+        # Somebody who tries things out on this machine needs no credentials.
+        named = given is not None or not local or are_named()
+        self._credentials = credentials(drive=drive, given=given) if named else None
+        self.account = account_of(self._credentials) if named else Account("person")
+        self._client = _client(self._credentials, local)
+
+    def read(self, address: str, *, query: Json | None = None, body: Json | None = None) -> Json:
+        """A request that changes nothing; with a body it is a POST."""
+        self.reads += 1
+        return self._request("get" if body is None else "post", address, query, body)
+
+    def write(self, address: str, body: Json, *, query: Json | None = None) -> Json:
+        """A request that changes something, when its turn has come."""
+        wait = self._wrote + SECONDS_BETWEEN_WRITES - self._clock()
+        if wait > 0:
+            self._sleep(wait)
+        self._wrote = self._clock()
+        self.writes += 1
+        return self._request("post", address, query, body)
+
+    def _request(self, verb: str, address: str, query: Json | None, body: Json | None) -> Json:
+        from gspread.exceptions import APIError
+
+        # gspread would write Japanese as \u escapes: twice the size.
+        data = None if body is None else json.dumps(body, ensure_ascii=False).encode()
+        headers = {"Content-Type": "application/json; charset=utf-8"} if data else None
+        send = self._client.http_client.request
+        try:
+            answer = send(verb, address, params=query, data=data, headers=headers)
+        except APIError as error:
+            if not is_expired(error) or self._credentials is None:
+                raise
+            # The token was taken back before its time; another one is asked for once.
+            self._credentials.token = None
+            answer = send(verb, address, params=query, data=data, headers=headers)
+        found: Json = answer.json()
+        return found
+
+    def persist(self, work: Callable[[], T], name: str, *, writing: Callable[[], bool] = lambda: False) -> T:
+        """Does the work, again and again while that may help; raises what is left as one line.
+
+        `writing` tells whether the work had come to writing when it failed.
+        """
+        retrying = Retrying(
+            stop=stop_after_attempt(ATTEMPTS),
+            wait=_wait,
+            retry=retry_if_exception(lambda error: isinstance(error, Conflict) or is_transient(error)),
+            sleep=self._sleep,
+            reraise=True,
+        )
+        try:
+            return retrying(work)
+        except Conflict as error:
+            msg = f"{name}: people keep moving rows and columns ({error}); push again when it is quieter."
+            raise InputError(msg) from None
+        except Exception as error:
+            if not _is_expected(error):
+                raise
+            raise in_one_line(error, name, self.account.email, writing=writing()) from None
+
+    def once(self, work: Callable[[], T], name: str) -> T:
+        """Does work that must not happen twice, and so is not tried again."""
+        try:
+            return work()
+        except Exception as error:
+            if not _is_expected(error):
+                raise
+            raise in_one_line(error, name, self.account.email) from None
+
+
+_after = RetryAfter(longest=60.0)
+
+
+def _wait(state: RetryCallState) -> float:
+    error = state.outcome.exception() if state.outcome else None
+    if isinstance(error, Conflict):
+        return 0.0
+    # The quota is one of a minute, and Google does not say when it is over.
+    told = "retry-after" in getattr(getattr(error, "response", None), "headers", {})
+    return _after(state) if told else max(_after(state), LEAST_WAIT if is_too_many(error) else 0.0)
+
+
+def _is_expected(error: BaseException) -> bool:
+    import requests
+    from google.auth.exceptions import GoogleAuthError
+    from gspread.exceptions import GSpreadException
+
+    return isinstance(error, GSpreadException | GoogleAuthError | requests.RequestException)
+
+
+def _local() -> str:
+    base = os.environ.get(LOCAL, "").rstrip("/")
+    if base and urlsplit(base).hostname not in ("127.0.0.1", "localhost", "::1"):
+        msg = f"{LOCAL}={base}: only an address of this machine; leave it unset to reach Google."
+        raise InputError(msg)
+    return base
+
+
+def _client(known: Any, local: str) -> "Client":
+    """A client of gspread's over a session of our own.
+
+    google-auth's session looks up an account's regions at iamcredentials.googleapis.com, on a thread of
+    its own, and cannot be told not to; ours asks for tokens and nothing else.
+    """
+    import gspread  # most of a second: only for runs with a sheet
+    import requests
+
+    session = requests.Session()
+    if local:
+        session.trust_env = False
+        session.mount("https://", _elsewhere(local))
+    if known is not None:
+        session.auth = _bearer(known, session)
+    nobody: Any = None
+    client = gspread.Client(auth=nobody, session=session)
+    client.set_timeout(_TIMEOUT)
+    return client
+
+
+def _bearer(known: Any, session: "requests.Session") -> Any:
+    import requests
+    from google.auth.transport.requests import Request
+
+    asking = requests.Session()
+    asking.trust_env, asking.adapters = session.trust_env, session.adapters
+
+    def sign(request: requests.PreparedRequest) -> requests.PreparedRequest:
+        if not known.valid:
+            known.refresh(Request(asking))
+        known.apply(request.headers)
+        return request
+
+    return sign
+
+
+def _elsewhere(base: str) -> Any:
+    from requests.adapters import HTTPAdapter
+
+    class Elsewhere(HTTPAdapter):
+        """Sends what is meant for any host by https to the local address."""
+
+        def send(self, request: Any, *rest: Any, **options: Any) -> Any:
+            """The same request, elsewhere."""
+            told = urlsplit(request.url)
+            request.url = base + request.url.removeprefix(f"{told.scheme}://{told.netloc}")
+            return super().send(request, *rest, **options)
+
+    return Elsewhere()
+
+
+def fields(*paths: str) -> Json:
+    """The query that asks for these fields only."""
+    return {"fields": ",".join(paths)}
+
+
+def size(values: Iterable[Json]) -> int:
+    """Bytes of these in a request's body."""
+    return sum(len(json.dumps(value, ensure_ascii=False).encode()) + 2 for value in values)

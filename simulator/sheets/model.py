@@ -1,0 +1,292 @@
+"""What a worksheet is, before it is painted in a Google Sheet or an Excel workbook.
+
+Rows and columns are known by keys, never by titles or positions: people sort, insert and rename.
+"""
+
+import json
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from string import Template
+from typing import Annotated, Any, Literal, TypeVar, get_args, overload
+from unicodedata import normalize
+
+from pydantic import Field, PlainSerializer, SkipValidation
+
+from simulator.core.translations import instead, plain
+from simulator.core.types import Language, Value
+
+Item = TypeVar("Item")
+
+# How a cell is marked; its text says so, too, for those who see no colour.
+Mark = Literal["red", "warn", "failed", "good", ""]
+Owner = Literal["program", "team"]
+FILLS: dict[Mark, str] = {"red": "FADBDA", "warn": "FFF2CC", "failed": "D9D9D9", "good": "E2F0D9"}
+
+
+class Choice(Value):
+    """One item of a dropdown: `id` is what the program understands, `title` what people pick."""
+
+    id: str
+    title: str
+
+
+class Column(Value):
+    """A column; a team's column is written when its row is made, and never again.
+
+    `width` is in characters of the narrow kind, `help` is the note of the header cell.
+    """
+
+    key: str
+    title: str
+    owner: Owner = "program"
+    width: int = 16
+    kind: Literal["text", "number", "choice", "date", "json"] = "text"
+    choices: tuple[Choice, ...] = ()
+    wrap: bool = False
+    help: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SheetCell:
+    """What a cell shows; a `number` makes it numeric, and `text` is then only its wording elsewhere.
+
+    There are hundreds of thousands of them: small, and not checked again.
+    """
+
+    text: str = ""
+    number: float | None = None
+    mark: Mark = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row, known by its key; a column that it does not name is empty."""
+
+    key: str
+    cells: Mapping[str, SheetCell] = field(default_factory=dict)
+
+
+class LazyRows(Sequence[Item]):
+    """A sequence that holds no item: each is made of a source when it is asked for, anew every time.
+
+    The rows of a large run are longer than the run itself; nobody needs two of them at once.
+    """
+
+    def __init__(self, sources: Sequence[Any], make: Callable[[Any], Item]) -> None:
+        """`make` makes an item of a source, always the same one."""
+        self._sources, self._make = sources, make
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._sources)
+
+    @overload
+    def __getitem__(self, at: int) -> Item: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> "LazyRows[Item]": ...
+
+    def __getitem__(self, at: int | slice) -> "Item | LazyRows[Item]":
+        """One of them, or some."""
+        if isinstance(at, slice):
+            return LazyRows(self._sources[at], self._make)
+        return self._make(self._sources[at])
+
+    def __iter__(self) -> Iterator[Item]:
+        """One after the other."""
+        return map(self._make, self._sources)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the other has equal items."""
+        return isinstance(other, Sequence) and len(self) == len(other) and all(map(_equal, self, other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _equal(one: object, other: object) -> bool:
+    return one == other
+
+
+def _all(rows: Sequence[Row]) -> tuple[Row, ...]:
+    return tuple(rows)
+
+
+# Not checked again: a check would make them all.
+Rows = Annotated[Sequence[Row], SkipValidation, PlainSerializer(_all, return_type=tuple[Row, ...])]
+
+
+class Chart(Value):
+    """A picture of columns over another one."""
+
+    title: str
+    x: str
+    ys: tuple[str, ...]
+    kind: Literal["line", "column"] = "line"
+
+
+class Worksheet(Value):
+    """One worksheet: `name` is its stable id, `title` what people read on its tab.
+
+    The first column holds the rows' keys. `help` says above or beside the table what it is for.
+    """
+
+    name: str
+    title: str
+    columns: tuple[Column, ...]
+    rows: Rows = ()
+    frozen_columns: int = 1
+    chart: Chart | None = None
+    help: str = ""
+
+    def column(self, key: str) -> Column:
+        """The column of that key."""
+        return next(column for column in self.columns if column.key == key)
+
+
+FILE = Path(__file__).with_name("layouts.json")
+LANGUAGES: tuple[Language, ...] = get_args(Language)
+# Columns of which there are as many as a conversation has turns.
+SPOKEN = ("user", "assistant", "check")
+
+
+@dataclass
+class Layout:
+    """One worksheet: tabs by language, columns by title, those of the team and of dates, choices by title."""
+
+    titles: dict[Language, list[str]] = field(default_factory=dict)
+    columns: dict[str, str] = field(default_factory=dict)
+    team: set[str] = field(default_factory=set)
+    days: set[str] = field(default_factory=set)
+    choices: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    @property
+    def tabs(self) -> set[str]:
+        """The tab's titles in all languages, folded."""
+        return {folded(title) for titles in self.titles.values() for title in titles}
+
+    def column(self, title: str) -> str | None:
+        """The key of the column of that title, in either language."""
+        key = folded(title)
+        if found := self.columns.get(key):
+            return found
+        number = key[len(key.rstrip("0123456789")) :]
+        spoken = self.columns.get(key.removesuffix(number)) if number else None
+        return f"{spoken}{int(number)}" if spoken in SPOKEN else None
+
+    def choice(self, column: str, text: str) -> str:
+        """The id of what was picked from a dropdown; what nobody offered stays as it is."""
+        return self.choices.get(column, {}).get(folded(text), text)
+
+
+def folded(title: str) -> str:
+    """A title without what people change by accident: width, case and spaces."""
+    return " ".join(normalize("NFKC", title).casefold().split())
+
+
+@lru_cache(maxsize=1)
+def layouts() -> Mapping[str, Layout]:
+    """The layout of every worksheet, in the order of their tabs."""
+    stored = json.loads(FILE.read_text(encoding="utf-8"))
+    return {
+        name: Layout(**layout | {"team": set(layout["team"]), "days": set(layout["days"])})
+        for name, layout in stored.items()
+    }
+
+
+def language_of(sheets: Iterable[Worksheet]) -> Language:
+    """The language that worksheets are titled in; Japanese where none of them is known."""
+    shown = {(sheet.name, sheet.title) for sheet in sheets}
+    known = (
+        (language, name, title)
+        for name, layout in layouts().items()
+        for language, titles in layout.titles.items()
+        for title in titles
+    )
+    found = {language for language, name, title in known if (name, title) in shown}
+    return next((language for language in LANGUAGES if language in found), "ja")
+
+
+class PulledRow(Value):
+    """A row by its key ("" for one that people added); `number` counts from 1 as people see it.
+
+    Cells are by column key: texts as shown, without blanks around them; what was picked, by its id; days in
+    ISO 8601.
+    """
+
+    key: str
+    number: int
+    cells: Mapping[str, str] = Field(default_factory=dict)
+
+
+class PulledSheets(Value):
+    """The rows of each worksheet that is there, and lines about what was passed over."""
+
+    rows: Mapping[str, tuple[PulledRow, ...]]
+    notes: tuple[str, ...] = ()
+
+
+SHEET_WORDS_FILE = Path(__file__).with_name("worksheets.toml")
+
+
+class SheetWords:
+    """The words of one language: `words("column", "question")`."""
+
+    def __init__(self, language: Language, *, rows: bool = False) -> None:
+        self.language, self.rows = language, rows
+
+    def __call__(self, table: str, key: str, /, **values: object) -> str:
+        """The text of a key, with its variables filled; an unknown key is a bug and raises."""
+        shown = {name: f"{v:,}" if isinstance(v, int) else str(v) for name, v in values.items()}
+        own = instead(table, self.language).get(key) if self.rows else None
+        return Template(own or _tables()[table][key][self.language]).substitute(shown)
+
+    def choices(self, table: str) -> tuple[Choice, ...]:
+        """A dropdown: every id of the table with its title."""
+        return tuple(Choice(id=key, title=texts[self.language]) for key, texts in _tables()[table].items())
+
+    def column(self, key: str, **settings: object) -> Column:
+        """A column of the program's, titled."""
+        return Column.model_validate({"key": key, "title": self("column", key), **settings})
+
+    def team(self, key: str, choices: str = "", **settings: object) -> Column:
+        """A column of the team's, with a dropdown where `choices` names a table."""
+        listed = self.choices(choices) if choices else ()
+        kind = {"kind": "choice", "choices": listed} if choices else {}
+        return self.column(key, owner="team", **kind, **settings)
+
+
+def title_ids(table: str) -> dict[str, str]:
+    """What people may have picked from a dropdown, in either language, and what it means."""
+    return {title: key for key, texts in _tables()[table].items() for title in (key, *texts.values())}
+
+
+def text_cell(text: str, mark: Mark = "", note: str = "") -> SheetCell:
+    """Text of others, without control codes."""
+    return SheetCell(text=plain(text), mark=mark, note=plain(note))
+
+
+@lru_cache(maxsize=1)
+def _tables() -> dict[str, dict[str, dict[str, str]]]:
+    return tomllib.loads(SHEET_WORDS_FILE.read_text(encoding="utf-8"))
+
+
+class Titles:
+    """The columns of a worksheet by their titles; `columns` are those that are pushed.
+
+    `most` is how many of them a worksheet has to have to be taken for a copy.
+    """
+
+    def __init__(self, name: str, columns: Sequence[Column] = ()) -> None:
+        self._layout = layouts().get(name)
+        self._own = {folded(column.title): column.key for column in columns}
+        known = set(self._own.values()) or set(self._layout.columns.values() if self._layout else ())
+        self.most = max(3, len(known) * 2 // 3)
+
+    def __call__(self, title: str) -> str | None:
+        """The key of the column of that title."""
+        key = folded(title)
+        return self._own.get(key) or (self._layout.column(key) if self._layout and key else None)
