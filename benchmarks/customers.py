@@ -28,16 +28,15 @@ from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, load
 from simulator.core.shelves import persona, persona_names
 from simulator.core.types import Answer, Conversation, Ended, GradingContext, Language, Results, Score, Turn
-from simulator.customers.faults import customer_faults
 from simulator.customers.figures import customers, length, spread
 from simulator.customers.guessing import NaiveBayes
-from simulator.customers.lines import lines_of
 from simulator.experiment import create_run, perform
 from simulator.models.pricing import Ledger
 from simulator.plan import read_plan
 from simulator.stage import Stage
 from simulator.storage.run_file import find_run, read_run
 from simulator.text.evidence import coverage
+from simulator.users.faults import customer_faults, lines_of
 
 FOLDS = 5
 SIZES = (3,)

@@ -27,14 +27,14 @@ from simulator.models.cache import ResponseCache
 from simulator.models.client import Connections, Model
 from simulator.models.pricing import Ledger
 from simulator.models.providers import Models
-from simulator.opening import OpeningPrompts, VoicedOpening
 from simulator.privacy.redactor import Redactor
 from simulator.prompting.applied import applied
 from simulator.rubrics import Rubric
-from simulator.scripts import MixedUser, lines_of_file, replayed, said_in_run, script_of, unused
 from simulator.storage.run_file import find_run, read_run
-from simulator.typing_variation import VaryingUser
-from simulator.users import PersonaUser, UserPrompts
+from simulator.users.base import PersonaUser, UserPrompts
+from simulator.users.opening import OpeningPrompts, VoicedOpening
+from simulator.users.scripted import MixedUser, lines_of_file, replayed, said_in_run, script_of, unused
+from simulator.users.typing_variation import VaryingUser
 
 PACKAGES = ("openai", "langchain-core", "faiss-cpu", "pydantic")
 # Seconds a bot is given to close its connections.
@@ -142,7 +142,7 @@ class Stage:
         persona, seed = self.personas[conversation.persona], self._seed(conversation)
         model = self.model("user", temperature=self.settings.user_temperature)
         if model is None:
-            from simulator.offline import PhraseUser  # stand-ins: not where models play
+            from simulator.users.offline import PhraseUser  # stand-ins: not where models play
 
             return PhraseUser(persona, seed)
         greeting = self.greeting(conversation.case.language)

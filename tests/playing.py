@@ -34,7 +34,7 @@ from simulator.models.pricing import Ledger
 from simulator.rubrics import Frame, Rubric
 from simulator.stage import Stage
 from simulator.storage.run_file import RunFile
-from simulator.users import PersonaUser, UserPrompts
+from simulator.users.base import PersonaUser, UserPrompts
 from tests.servers.openai import OpenAIServer
 
 RUBRICS = ("turn", "relevance", "groundedness", "similarity", "fluency")

@@ -12,7 +12,7 @@ from simulator.conversation import ask, converse
 from simulator.core.errors import AccessDenied, ModelFailure, RagFailure, RunFileError
 from simulator.core.types import Answer, Case, Conversation, Ended, Query, Rag, Turn, User, Utterance
 from simulator.models.pricing import BudgetSpent
-from simulator.scripts import MixedUser
+from simulator.users.scripted import MixedUser
 from tests.playing import a_case, a_rich_case, a_talk, a_turn, echo
 
 

@@ -7,10 +7,8 @@ from hypothesis import strategies as st
 from simulator.core.shelves import persona, persona_names
 from simulator.core.templates import read_toml
 from simulator.core.types import Conversation, Ended, Facts, Language, Message, Results
-from simulator.customers.faults import KINDS, SPOILING, customer_faults
-from simulator.customers.inventions import inventions
-from simulator.customers.lines import FILE, lines_of
-from simulator.offline import filled
+from simulator.users.faults import FILE, KINDS, SPOILING, customer_faults, inventions, lines_of
+from simulator.users.offline import filled
 from tests.customer_talks import (
     QUESTION,
     REFERENCE,

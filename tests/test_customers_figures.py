@@ -19,9 +19,9 @@ from simulator.customers.figures import (
     thanks,
 )
 from simulator.customers.guessing import NaiveBayes, grams
-from simulator.customers.leaving import ScoresByTurn
-from simulator.customers.lines import lines_of
 from simulator.customers.personas import guessed
+from simulator.users.faults import lines_of
+from simulator.users.leaving import ScoresByTurn
 from tests.customer_talks import QUESTION, REFERENCE, REFUSAL, UNRELATED, a_case, a_person, a_run, a_talk
 
 ASKED, TOLD, REFUSED, OTHER = QUESTION["ja"], REFERENCE["ja"], REFUSAL["ja"], UNRELATED["ja"]

@@ -29,7 +29,6 @@ from simulator.core.types import (
     User,
     Utterance,
 )
-from simulator.customers.faults import KINDS
 from simulator.customers.figures import customers
 from simulator.customers.replaying import AGAIN, second_attempts, superseded
 from simulator.experiment import rehearse
@@ -40,6 +39,7 @@ from simulator.reports.sheet_figures import summary_sheet
 from simulator.reports.told import Told
 from simulator.storage.results import counted
 from simulator.storage.run_file import RunFile, read_run
+from simulator.users.faults import KINDS
 from tests.customer_talks import QUESTION, UNRELATED, a_case, a_run, a_talk, a_verdict
 from tests.playing import Quiet, a_stage, echo
 from tests.playing import a_run as a_file

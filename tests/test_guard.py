@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator import guard
 from simulator.core import shelves
 from simulator.core.errors import PromptError
 from simulator.core.types import Answer, Language, PersonaText
-from simulator.guard import RULES, Guard
-from simulator.offline import filled
+from simulator.users import guard
+from simulator.users.guard import RULES, Guard
+from simulator.users.offline import filled
 from tests.playing import a_case, a_turn, at, player, prompts
 from tests.servers.openai import OpenAIServer, script
 

@@ -4,8 +4,8 @@ import pytest
 
 from simulator.core.shelves import persona, persona_names
 from simulator.core.types import Answer, Case, Facts, Failure, Language, Persona, PersonaText, Turn, Utterance
-from simulator.guard import Guard
-from simulator.offline import PhraseUser, filled
+from simulator.users.guard import Guard
+from simulator.users.offline import PhraseUser, filled
 from tests.test_offline import COMPLAINT, GOOD, HANDOVER, QUESTION, REFERENCE, REFUSAL, UNRELATED, a_case
 
 PHRASES = {

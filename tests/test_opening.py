@@ -11,7 +11,7 @@ import pytest
 from simulator.core import shelves
 from simulator.core.errors import AccessDenied, PromptError
 from simulator.core.types import Case, Language, Utterance
-from simulator.opening import RULES, OpeningPrompts, VoicedOpening, lost, voiced_opening
+from simulator.users.opening import RULES, OpeningPrompts, VoicedOpening, lost, voiced_opening
 from tests.playing import a_case, a_turn, at, prompts
 from tests.servers.openai import OpenAIServer, Reply, script
 

@@ -14,7 +14,7 @@ from simulator.analysis.red import KINDS
 from simulator.core.templates import one
 from simulator.core.translations import WORDS_FILE, Words, plain
 from simulator.core.types import Ended, Failure, Role, Status
-from simulator.guard import RULES
+from simulator.users.guard import RULES
 
 ENTRIES = [
     (f"{table}.{key}", pair)

@@ -7,7 +7,15 @@ import pytest
 
 from simulator.core.errors import CaseFileError, PromptError, RunFileError
 from simulator.core.types import Answer, Case, Ended, Turn, Utterance
-from simulator.scripts import EVERY_CASE, MixedUser, lines_of_file, replayed, said_in_run, script_of, unused
+from simulator.users.scripted import (
+    EVERY_CASE,
+    MixedUser,
+    lines_of_file,
+    replayed,
+    said_in_run,
+    script_of,
+    unused,
+)
 from tests.playing import a_case, a_run, a_talk, a_turn
 
 ONE = (a_turn(),)

@@ -14,9 +14,9 @@ from simulator.core import shelves
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.types import Query, Score, Usage
 from simulator.judging import FunctionJudging, ModelJudging, StandInJudging
-from simulator.offline import PhraseUser
 from simulator.stage import Stage, versions
-from simulator.users import PersonaUser
+from simulator.users.base import PersonaUser
+from simulator.users.offline import PhraseUser
 from tests.playing import RUBRICS, a_case, a_stage, a_talk, an_exhibit, at, grader
 from tests.servers.openai import OpenAIServer
 

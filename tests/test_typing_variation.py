@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from simulator.core import shelves
 from simulator.core.types import Case, Facts, Language, Turn, Utterance
-from simulator.guard import Guard
-from simulator.mistypings import EnglishTypist, JapaneseTypist, slips, typist
 from simulator.text.entity_meaning import codes, exact_spans, half_width
-from simulator.typing_variation import MOST_CHANGES, SHARE, Varied, VaryingUser, names, vary
+from simulator.users.guard import Guard
+from simulator.users.mistypings import EnglishTypist, JapaneseTypist, slips, typist
+from simulator.users.typing_variation import MOST_CHANGES, SHARE, TypedLine, VaryingUser, names, vary
 from tests.playing import a_case, a_turn
 from tests.properties import examples
 
@@ -61,7 +61,7 @@ def any_line(language: Language) -> st.SearchStrategy[str]:
     return joined | st.text(max_size=40)
 
 
-def varied(text: str, language: Language, seed: int, share: float = 1.0) -> Varied:
+def varied(text: str, language: Language, seed: int, share: float = 1.0) -> TypedLine:
     return vary(text, language, random.Random(seed), share=share)
 
 
@@ -133,7 +133,7 @@ def test_a_share_of_the_lines_is_varied(language: Language) -> None:
     kinds = [vary(said[n % len(said)], language, rng).kinds for n in range(4000)]
 
     assert SHARE - 0.025 <= sum(map(bool, kinds)) / len(kinds) <= SHARE + 0.01
-    assert varied(said[0], language, 1, share=0) == Varied(said[0])
+    assert varied(said[0], language, 1, share=0) == TypedLine(said[0])
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -16,8 +16,6 @@ from judges.language_match import languages_of
 from simulator.core.types import Answer, Case, GradingContext, Language, Turn
 from simulator.counting import feelings
 from simulator.counting.disturbances import disturbances
-from simulator.customers.lines import lines_of
-from simulator.guard import Guard
 from simulator.privacy.redactor import Redactor
 from simulator.text import acts as dialogue_acts
 from simulator.text.acts import claims, is_handover, is_refusal
@@ -29,6 +27,8 @@ from simulator.text.normalise import plain_form
 from simulator.text.numerals import quantities
 from simulator.text.segments import sentences
 from simulator.text.typography import cut, straight, straight_pattern
+from simulator.users.faults import lines_of
+from simulator.users.guard import Guard
 from tests.properties import examples
 
 DATA = Path(__file__).parent / "data"

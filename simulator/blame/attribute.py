@@ -16,7 +16,7 @@ from simulator.blame.missing import missing
 from simulator.blame.outdated import outdated
 from simulator.blame.telling import say
 from simulator.core.types import Conversation, GradingContext, Passage, Results, Score, Turn, compact
-from simulator.customers.faults import spoilt_turns
+from simulator.users.faults import spoilt_turns
 
 Articles = tuple[Passage, ...]
 

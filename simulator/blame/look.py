@@ -10,7 +10,6 @@ from simulator.blame.cause import Found
 from simulator.blame.corpus import Corpus, article_of, title_of
 from simulator.blame.need import Need, is_retrieved, need_of, references_of
 from simulator.core.types import Answer, GradingContext, Score, Turn
-from simulator.customers.faults import CustomerFault
 from simulator.text.evidence import (
     Agreement,
     Finding,
@@ -23,6 +22,7 @@ from simulator.text.evidence import (
     topic_units,
 )
 from simulator.text.numerals import Quantity
+from simulator.users.faults import CustomerFault
 
 # From this agreement on, with nothing left out, an answer says what the reference says.
 RIGHT = 0.6

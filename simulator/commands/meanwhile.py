@@ -48,7 +48,7 @@ class LookingAhead:
 
     def _look(self) -> None:
         """At one of them; all at once would keep the next calls waiting."""
-        from simulator.customers.leaving import ScoresByTurn, answered_by
+        from simulator.users.leaving import ScoresByTurn, answered_by
 
         answered_by(self._over.popleft(), ScoresByTurn())
         if self._over:

@@ -6,8 +6,10 @@ from statistics import quantiles
 from simulator.analysis.figures import Customers, Figure, Lengths
 from simulator.analysis.spoken import turn_failure
 from simulator.core.types import SUPERSEDED, Conversation, Ended, Language, Results
-from simulator.customers.faults import CustomerFault, customer_faults
-from simulator.customers.leaving import (
+from simulator.customers.personas import guessed
+from simulator.text.evidence import coverage
+from simulator.users.faults import CustomerFault, customer_faults, lines_of
+from simulator.users.leaving import (
     ScoresByTurn,
     answered_by,
     gives_nothing,
@@ -15,9 +17,6 @@ from simulator.customers.leaving import (
     left_early,
     left_late,
 )
-from simulator.customers.lines import lines_of
-from simulator.customers.personas import guessed
-from simulator.text.evidence import coverage
 
 EVERYONE = "all"
 # The persona whose thanks are out of place as long as nothing is solved.

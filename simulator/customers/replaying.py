@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from simulator.core.types import Conversation, Ended, Results
-from simulator.customers.faults import CustomerFault, customer_faults
+from simulator.users.faults import CustomerFault, customer_faults
 
 # Ends the id of a second attempt, `angry/fees-01#1~2`: with it come another seed and another session.
 AGAIN = "~2"

@@ -25,8 +25,8 @@ from simulator.harness.documents import (
 )
 from simulator.harness.likelihood import Likelihoods, teller
 from simulator.harness.session import Place, Session, say
-from simulator.scripts import MixedUser
 from simulator.sizes import tokens
+from simulator.users.scripted import MixedUser
 
 Watch = Callable[[Sequence[Conversation]], AbstractContextManager[Progress]]
 

@@ -11,7 +11,7 @@ from simulator.core.types import Language
 from simulator.making.kinds import Wording
 from simulator.making.statements import Asked
 from simulator.text.evidence import STOP_WORDS
-from simulator.typing_variation import vary
+from simulator.users.typing_variation import vary
 
 FILE = Path(__file__).with_name("wordings.toml")
 # Keywords that say less than this are no question any more.

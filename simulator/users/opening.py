@@ -22,13 +22,13 @@ from simulator.core.templates import (
     stable_int,
 )
 from simulator.core.types import Case, Language, Persona, Turn, Utterance
-from simulator.guard import LONGEST, Guard
 from simulator.models.client import Messages, Model
 from simulator.text.entity_meaning import codes
 from simulator.text.evidence import STOP_WORDS, denied, stem
 from simulator.text.numerals import quantities, unmatched
 from simulator.text.segments import normalise, tokens
 from simulator.text.typography import straight_pattern
+from simulator.users.guard import LONGEST, Guard
 
 # What can be wrong with an opening beside the guard's rules; `opening_failed`: the model gave none at all.
 RULES = (

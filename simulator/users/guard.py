@@ -18,7 +18,7 @@ from simulator.core.templates import read_toml
 from simulator.core.types import Language, PersonaText
 from simulator.text.typography import straight, straight_pattern
 
-FILE = Path(__file__).resolve().parent.parent / "personas" / "_guard.toml"
+FILE = Path(__file__).resolve().parent.parent.parent / "personas" / "_guard.toml"
 # In the order of checking: the first that is broken is named.
 RULES = (
     "empty", "reasoning", "both_sides", "list", "stage", "markdown", "emoji", "language", "too_long",

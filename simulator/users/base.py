@@ -18,8 +18,8 @@ from simulator.core.templates import (
     stable_int,
 )
 from simulator.core.types import Case, Language, Persona, Turn, Utterance
-from simulator.guard import RULES, Guard
 from simulator.models.client import Messages, Model
+from simulator.users.guard import RULES, Guard
 
 _VARIABLES: dict[str, set[str]] = {
     "greeting": set(),

@@ -10,8 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from simulator.core.types import Case, Language, Turn, User, Utterance
-from simulator.mistypings import Edit, typist
 from simulator.text.entity_meaning import exact_spans, is_same_matter
+from simulator.users.mistypings import Edit, typist
 
 # The share (0..1) of a customer's lines that are varied, and the share of those that are varied twice.
 SHARE, TWICE = 0.15, 0.3
@@ -20,7 +20,7 @@ MOST_CHANGES = 2
 _NAME = re.compile(r"[「『\"“]([^「」『』\"“”]{1,40})[」』\"”]|(?<=\w )([A-Z][\w\-]+)")
 
 
-class Varied(NamedTuple):
+class TypedLine(NamedTuple):
     """A line as it was typed, and the kinds of what was changed in it: none for most lines."""
 
     text: str
@@ -46,14 +46,14 @@ class VaryingUser:
 
 def vary(
     text: str, language: Language, rng: random.Random, *, keep: Collection[str] = (), share: float = SHARE
-) -> Varied:
+) -> TypedLine:
     """The line as a customer may have typed it: as it is, or with one or two changes.
 
     `share` (0..1) is how likely it is varied at all. Codes, addresses, numbers, negations and what is
     named in `keep` stay; a line in which nothing can be changed stays as it is.
     """
     if rng.random() >= share:
-        return Varied(text)
+        return TypedLine(text)
     kept = _kept_spans(text, keep)
     edits = [
         edit
@@ -61,7 +61,7 @@ def vary(
         if not any(edit.start < end and start < edit.end for start, end in kept)
     ]
     chosen = _chosen(text, edits, typist(language).weights, rng)
-    return Varied(_applied(text, chosen), tuple(edit.kind for edit in chosen))
+    return TypedLine(_applied(text, chosen), tuple(edit.kind for edit in chosen))
 
 
 def names(case: Case) -> tuple[str, ...]:

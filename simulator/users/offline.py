@@ -9,10 +9,10 @@ from string import Template
 
 from simulator.core.templates import stable_int
 from simulator.core.types import Case, Language, Persona, Turn, Utterance
-from simulator.guard import Guard
 from simulator.text.acts import is_handover, is_refusal, parts
 from simulator.text.evidence import CHANCE, best_agreement, coverage, expected, known_answers
 from simulator.text.wording import wording
+from simulator.users.guard import Guard
 
 # The share of the reference that has to be said (0..1) to be of use, and to content a customer.
 OF_USE, CONTENTING = 0.2, 0.55
