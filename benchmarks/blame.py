@@ -21,7 +21,7 @@ from simulator.core.settings import Settings
 from simulator.core.shelves import DEMO
 from simulator.core.types import Conversation, Ended, GradingContext, RedRules, Results, Run, Score
 from simulator.data.knowledge import read_knowledge
-from simulator.judging import Panel
+from simulator.grading.judge import Panel
 from simulator.models.pricing import Ledger
 from simulator.stage import Stage
 

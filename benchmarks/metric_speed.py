@@ -77,7 +77,7 @@ def ours(metric: str, cutting: str) -> tuple[str, Measure]:
 
 def as_judge(metric: str, cutting: str, rows: Rows) -> float:
     """The same by the judge: from texts to Case, Turn and GradingContext, and to a Score with its reason."""
-    from simulator.rubrics import load_judge
+    from simulator.grading.rubric import load_judge
 
     judge: Any = load_judge(metric)
     given = _given(judge, cutting)
@@ -94,12 +94,12 @@ def as_a_run_does(metric: str, cutting: str, rows: Rows) -> float:
     import asyncio
 
     from simulator.core import shelves
-    from simulator.judging import FunctionJudging, Panel
-    from simulator.rubrics import Frame, load_judge
+    from simulator.grading.judge import FunctionJudge, Panel
+    from simulator.grading.rubric import PromptFrame, load_judge
 
     judge: Any = load_judge(metric)
-    frame = Frame(shelves.JUDGES / "_frame.toml", shelves.JUDGES / "_guidelines.toml")
-    panel = Panel([FunctionJudging(metric, judge, _given(judge, cutting), frame, "")])
+    frame = PromptFrame(shelves.JUDGES / "_frame.toml", shelves.JUDGES / "_guidelines.toml")
+    panel = Panel([FunctionJudge(metric, judge, _given(judge, cutting), frame, "")])
 
     async def every(first: int) -> None:
         for at in range(first, len(rows), AT_A_TIME):

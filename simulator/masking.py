@@ -33,7 +33,7 @@ def redactor_of(settings: Settings) -> Redactor | None:
     """What masks this run's texts; None where they are stored as they are."""
     if not settings.redacts:
         return None
-    from simulator.grading import contacts_of
+    from simulator.grading.panel import contacts_of
 
     return Redactor(settings.redact_patterns, public=contacts_of(settings))
 

@@ -13,7 +13,7 @@ from simulator.core.settings import EXAMPLE, MAJOR, MAX_MAJOR, Condition, Settin
 from simulator.core.shelves import judge_name
 from simulator.core.types import STOPPED_EARLY, Case, Facts, Results
 from simulator.customers.figures import customers
-from simulator.outputs.metric_file import read_outputs
+from simulator.grading.metric_file import read_outputs
 from simulator.storage.results import counted
 
 # The judges of an answer that grade it by whatever they are shown, and without anything by its looks.

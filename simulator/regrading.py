@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from simulator.core.errors import RehearsalError, RunFileError
 from simulator.core.types import Conversation, GradingContext, Score
 from simulator.experiment import first_of
-from simulator.grading import Grading
+from simulator.grading.panel import Grading
 from simulator.models.pricing import BudgetSpent
 from simulator.storage.run_file import RunFile
 

@@ -25,12 +25,12 @@ from simulator.data.datasets import (
     read_dataset,
 )
 from simulator.data.values import field_of, is_extra
+from simulator.grading.metric_file import read_outputs
+from simulator.grading.outputs import ReferenceCheck
+from simulator.grading.rubric import Rubric, load_judge
 from simulator.masking import masked_case, redactor_of
-from simulator.outputs.checking import ReferenceCheck
-from simulator.outputs.metric_file import read_outputs
 from simulator.plan import already_read
 from simulator.prompting.applied import Applied, applied
-from simulator.rubrics import Rubric, load_judge
 
 # What a judge compares the answer with; for all others, what they ask for by name.
 _COMPARES: dict[str, frozenset[Need]] = {"label": frozenset({"label"}), "choice": frozenset({"label"})}

@@ -15,7 +15,7 @@ from simulator.core import replies as kinds
 from simulator.core import shelves
 from simulator.core.templates import read_toml
 from simulator.core.types import Answer, Case, Conversation, GradingContext, Language, Passage, Turn
-from simulator.rubrics import Form, Rubric
+from simulator.grading.rubric import ReplySchema, Rubric
 from simulator.stage import Stage
 
 # What has not been said yet is taken to be this long at most: (Japanese, English) characters.
@@ -247,17 +247,17 @@ class Sizes:
             )
         return self._grading[key]
 
-    def _asked(self, groups: Sequence[Sequence[Form]], *, referenced: bool, alone: bool) -> Asked:
+    def _asked(self, groups: Sequence[Sequence[ReplySchema]], *, referenced: bool, alone: bool) -> Asked:
         prompts = [self._rendered(group, referenced=referenced, alone=alone) for group in groups]
         apart = sum(self._stands_apart(group) for group in groups)
         return Asked(len(groups), sum(prompts), sum(map(self._filled, groups)), apart)
 
-    def _stands_apart(self, forms: Sequence[Form]) -> bool:
+    def _stands_apart(self, forms: Sequence[ReplySchema]) -> bool:
         """Whether a judge has the model see nothing but the answer."""
         shown = self._shown(forms, self._exhibit(referenced=True, earlier=1))
         return not (shown.earlier or shown.turn.answer.passages)
 
-    def _shown(self, forms: Sequence[Form], exhibit: GradingContext) -> GradingContext:
+    def _shown(self, forms: Sequence[ReplySchema], exhibit: GradingContext) -> GradingContext:
         judge = dict(self.stage.grading.asked).get(forms[0].name)
         return exhibit if judge is None or isinstance(judge, Rubric) else seen(judge, exhibit)
 
@@ -270,7 +270,7 @@ class Sizes:
         return (self._rendered(asked, earlier=2) - self._rendered(asked, earlier=1)) if asked else 0.0
 
     def _rendered(
-        self, forms: Sequence[Form], *, referenced: bool = False, alone: bool = True, earlier: int = 0
+        self, forms: Sequence[ReplySchema], *, referenced: bool = False, alone: bool = True, earlier: int = 0
     ) -> float:
         """A judge's prompt without question, answer, references and the text of passages."""
         exhibit = self._shown(forms, self._exhibit(referenced=referenced, earlier=earlier))
@@ -286,14 +286,14 @@ class Sizes:
             conversation="size", case=case, persona="", turn=turn, earlier=(turn,) * earlier
         )
 
-    def _filled(self, forms: Sequence[Form]) -> float:
+    def _filled(self, forms: Sequence[ReplySchema]) -> float:
         """A judge's reply: the forms filled in."""
         if self.guess.bound != "most":
             return sum(self._form(form) + (len(forms) > 1) * 4 for form in forms)
         first = GRADES if len(forms) > 1 or forms[0].name == "turn" else GRADE
         return first + GRADE * (len(forms) - 1)
 
-    def _form(self, form: Form) -> float:
+    def _form(self, form: ReplySchema) -> float:
         told = form.described(self.language)
         fields = ((key, *each) for key, each in told.items())
         return 2 + sum(_size(key) + 2 + self._field(kind, meaning) for key, kind, meaning in fields)

@@ -20,8 +20,9 @@ from simulator.core.secrets import known_secrets, lacking, used_secrets
 from simulator.core.settings import Settings
 from simulator.core.templates import LANGUAGES, fingerprint, stable_int
 from simulator.core.types import Chat, Conversation, Persona, Rag, Role, Run, User, Utterance
-from simulator.grading import Grading
-from simulator.judging import Panel
+from simulator.grading.judge import Panel
+from simulator.grading.panel import Grading
+from simulator.grading.rubric import Rubric
 from simulator.masking import MaskedRag, MaskedUser, masked_talks, redactor_of
 from simulator.models.cache import ResponseCache
 from simulator.models.client import Connections, Model
@@ -29,7 +30,6 @@ from simulator.models.pricing import Ledger
 from simulator.models.providers import Models
 from simulator.privacy.redactor import Redactor
 from simulator.prompting.applied import applied
-from simulator.rubrics import Rubric
 from simulator.storage.run_file import find_run, read_run
 from simulator.users.base import PersonaUser, UserPrompts
 from simulator.users.opening import OpeningPrompts, VoicedOpening

@@ -27,11 +27,11 @@ from simulator.core.types import (
     Score,
     Turn,
 )
-from simulator.judging import ModelJudging
+from simulator.grading.judge import ModelJudge
+from simulator.grading.rubric import PromptFrame, Rubric
 from simulator.models.cache import ResponseCache
 from simulator.models.client import Connections, Model
 from simulator.models.pricing import Ledger
-from simulator.rubrics import Frame, Rubric
 from simulator.stage import Stage
 from simulator.storage.run_file import RunFile
 from simulator.users.base import PersonaUser, UserPrompts
@@ -114,9 +114,9 @@ def prompts() -> UserPrompts:
     return UserPrompts(shelves.PERSONAS / "_user.toml")
 
 
-def frame() -> Frame:
+def frame() -> PromptFrame:
     """What the judges share."""
-    return Frame(shelves.JUDGES / "_frame.toml", shelves.JUDGES / "_guidelines.toml")
+    return PromptFrame(shelves.JUDGES / "_frame.toml", shelves.JUDGES / "_guidelines.toml")
 
 
 def rubric(name: str) -> Rubric:
@@ -147,9 +147,9 @@ def player(model: Model, persona: str = "angry", turns: int = 3, language: Langu
     return PersonaUser(shelves.persona(persona), told, model, seed=7, turns=turns, greeting=greeting)
 
 
-def grader(model: Model, names: Sequence[str] = RUBRICS, *, alone: bool = False) -> ModelJudging:
+def grader(model: Model, names: Sequence[str] = RUBRICS, *, alone: bool = False) -> ModelJudge:
     """Rubrics of the shelf, graded by a model."""
-    return ModelJudging([rubric(name) for name in names], frame(), model, seed=42, alone=alone)
+    return ModelJudge([rubric(name) for name in names], frame(), model, seed=42, alone=alone)
 
 
 def a_stage(server: OpenAIServer | None = None, key: str = "key", **settings: Any) -> Stage:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from judges.choice import TEXTS, choice
 from simulator.core.types import Answer, Case, GradingContext, Language, Score, Turn
-from simulator.rubrics import load_judge
+from simulator.grading.rubric import load_judge
 from simulator.text import choices as letters
 from simulator.text.choices import LETTERS, place_of, right_letter, stated
 

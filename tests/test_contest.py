@@ -12,12 +12,12 @@ import pytest
 
 from simulator.commands.app import main
 from simulator.commands.evaluate import of_rows
-from simulator.contest import contest, contest_settings, not_graded, printed
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings, load
 from simulator.core.shelves import CONTEST_NAMES
 from simulator.core.templates import read_toml
 from simulator.core.types import Answer, Case, Conversation, Language, Results, Run, Score, Spending, Turn
+from simulator.grading.panel import contest, contest_settings, not_graded, printed
 from simulator.reports import contest as in_reports
 from simulator.reports.sections import sections
 from tests.servers.openai import OpenAIServer, serve

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from simulator.core.types import Answer, Case, GradingContext, Language, Passage, Score, Turn
-from simulator.counting.stand_ins import LexicalJudge
+from simulator.grading.lexical import LexicalJudge
 
 FEES = "ミズナラ光を24か月以内に解約すると、解約金がかかります。ホーム1ギガの解約金は4,800円です。"
 ROUTER = "ルーターは解約から14日以内に、着払いで返送してください。"

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from simulator.core.errors import PromptError
 from simulator.core.templates import read_toml
-from simulator.counting.grades import FILE, Grades, capped, grade_of
-from simulator.counting.stand_ins import DECISIVE, STAND_INS, rubric_of
+from simulator.grading.lexical import DECISIVE, FILE, STAND_INS, GradeScale, capped, grade_of, rubric_of
 
 LIMITS = sorted(read_toml(FILE)["limits"])
 
@@ -63,7 +62,7 @@ def test_a_broken_map_is_refused(tmp_path: Path, broken: str) -> None:
     path.write_text(broken, encoding="utf-8")
 
     with pytest.raises(PromptError, match=r"grades\.toml"):
-        Grades(path)
+        GradeScale(path)
 
 
 def test_each_judge_has_its_own_rubric() -> None:
@@ -71,7 +70,7 @@ def test_each_judge_has_its_own_rubric() -> None:
     rubrics = {rubric_of(name) for name in STAND_INS}
 
     assert len(rubrics) == len(STAND_INS)
-    assert all(rubric.startswith(f"lexical-{Grades().formula}-") for rubric in rubrics)
+    assert all(rubric.startswith(f"lexical-{GradeScale().formula}-") for rubric in rubrics)
 
 
 @pytest.mark.parametrize("at", range(len(DECISIVE)))

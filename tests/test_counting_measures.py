@@ -7,7 +7,7 @@ from string import Template
 import pytest
 
 from simulator.core.types import Language
-from simulator.counting.disturbances import COSTS, disturbances
+from simulator.grading.disturbances import COSTS, disturbances
 from simulator.text.embedding import DIMENSIONS, hash_embed
 from simulator.text.evidence import agreement, best_agreement, denied, support
 from simulator.text.numerals import Quantity, quantities, unmatched

@@ -21,7 +21,7 @@ from simulator.data.datasets import (
     usual_form,
 )
 from simulator.data.files import lines_of
-from simulator.rubrics import load_judge
+from simulator.grading.rubric import load_judge
 from tests.case_files import saved
 
 

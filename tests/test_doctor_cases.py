@@ -12,8 +12,8 @@ from simulator.core.shelves import our_name
 from simulator.core.templates import read_toml
 from simulator.core.types import Case, Language
 from simulator.data.datasets import table, taken
-from simulator.outputs.fitting import FILE, WORDS, Form, fits_of, looks, metric_file, reason
-from simulator.outputs.metric_file import read_outputs
+from simulator.grading.fitting import FILE, WORDS, Form, fits_of, looks, metric_file, reason
+from simulator.grading.metric_file import read_outputs
 from simulator.row_plan import plan_rows
 from simulator.text import meteor
 from simulator.text.overlap import rouge_l

@@ -9,7 +9,7 @@ import pytest
 from simulator.core import shelves
 from simulator.core.errors import InputError, PromptError, RagFailure, UnknownName
 from simulator.core.types import Query
-from simulator.rubrics import Rubric, load_judge
+from simulator.grading.rubric import Rubric, load_judge
 
 BOT = '''
 """A bot."""

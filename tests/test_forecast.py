@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from simulator.amounts import Who
 from simulator.core.types import Conversation, GradingContext, Language
 from simulator.forecast import Forecast, by_role, forecast
+from simulator.grading.rubric import load_judge
 from simulator.models.pricing import together
-from simulator.rubrics import load_judge
 from simulator.sizes import Bounds, Heard, seen, tokens
 from simulator.stage import Stage
 from tests.playing import a_case, a_stage, a_talk, a_turn, an_exhibit

@@ -8,9 +8,9 @@ import pytest
 from simulator.core.errors import InputError, ModelFailure
 from simulator.core.settings import Settings
 from simulator.core.types import Answer, Failure, GradingContext, Handover, Passage, Score
-from simulator.grading import lines_of_list
-from simulator.judging import FunctionJudging, ModelJudging, Panel
-from simulator.rubrics import LONGEST_MATERIAL, load_form, load_judge
+from simulator.grading.judge import FunctionJudge, ModelJudge, Panel
+from simulator.grading.panel import lines_of_list
+from simulator.grading.rubric import LONGEST_MATERIAL, load_form, load_judge
 from tests.playing import a_case, a_stage, a_turn, an_exhibit, at, frame, rubric
 from tests.servers.openai import OpenAIServer
 
@@ -59,7 +59,7 @@ async def test_without_an_answer_each_scale_has_its_own_lowest() -> None:
 async def test_votes_are_asked_with_seeds_of_their_own() -> None:
     """Three calls for three votes; the score tells all of them."""
     async with OpenAIServer() as server, at(server) as model:
-        judging = ModelJudging([rubric("fluency")], frame(), model("judge"), seed=42, alone=True, votes=3)
+        judging = ModelJudge([rubric("fluency")], frame(), model("judge"), seed=42, alone=True, votes=3)
         [score] = await judging(an_exhibit(), ())
         seeds = {request.body["seed"] for request in server.requests}
 
@@ -157,7 +157,7 @@ async def test_relevancy_is_measured_backwards_from_the_answer() -> None:
 
         given = {"embed": embed, "fill": filling}
         judge = load_judge("answer_relevancy")
-        [score] = await FunctionJudging("answer_relevancy", judge, given, frame(), "r")(an_exhibit(), ())  # type: ignore[arg-type]
+        [score] = await FunctionJudge("answer_relevancy", judge, given, frame(), "r")(an_exhibit(), ())  # type: ignore[arg-type]
         return score
 
     content, evasive = await fill(0), await fill(1)
@@ -186,7 +186,7 @@ async def test_passages_left_out_for_length_are_told() -> None:
     passages = tuple(Passage(id=str(n), text="あ" * (LONGEST_MATERIAL // 2)) for n in range(5))
     exhibit = an_exhibit(turn=a_turn(1, passages=passages))
     async with OpenAIServer() as server, at(server) as model:
-        [score] = await ModelJudging([rubric("fluency")], frame(), model("judge"), seed=1, alone=True)(
+        [score] = await ModelJudge([rubric("fluency")], frame(), model("judge"), seed=1, alone=True)(
             exhibit, ()
         )
 
@@ -217,7 +217,7 @@ async def test_a_function_that_asks_a_model_may_fail() -> None:
     async def asks(exhibit: GradingContext, fill: Any) -> Score:
         raise ModelFailure("timeout", "no reply within 60 s")
 
-    judging = FunctionJudging("mine", asks, {"fill": None}, frame(), "r")
+    judging = FunctionJudge("mine", asks, {"fill": None}, frame(), "r")
     [score] = await Panel([judging]).grade(an_exhibit())
 
     assert (score.state, score.detail["kind"]) == ("failed", "timeout")

@@ -10,10 +10,10 @@ import pytest
 
 from simulator.core.replies import encodable
 from simulator.core.types import Answer, GradingContext, Language, Message, Passage, Turn
-from simulator.counting.stand_ins import LexicalJudge
-from simulator.judging import ModelJudging
+from simulator.grading.judge import ModelJudge
+from simulator.grading.lexical import LexicalJudge
+from simulator.grading.rubric import LONGEST_EARLIER, LONGEST_MATERIAL
 from simulator.models.client import Model
-from simulator.rubrics import LONGEST_EARLIER, LONGEST_MATERIAL
 from tests.playing import RUBRICS, SAYS, a_case, an_exhibit, at, grader
 from tests.servers.openai import OpenAIServer
 
@@ -100,7 +100,7 @@ class Gullible:
         return filled(request, 2 if told in self.known else 5)
 
 
-def judges(model: Callable[..., Model], alone: bool) -> list[ModelJudging]:
+def judges(model: Callable[..., Model], alone: bool) -> list[ModelJudge]:
     """One judge for all rubrics, or one for each."""
     return (
         [grader(model("judge"), [name], alone=True) for name in RUBRICS]

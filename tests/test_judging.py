@@ -9,7 +9,7 @@ import pytest
 
 from simulator.core.errors import AccessDenied, InputError, ModelFailure, RunFileError
 from simulator.core.types import Answer, Embed, Failure, GradingContext, Language, Passage, Score, Turn
-from simulator.judging import KEPT_REPLY, FunctionJudging, Judging, Panel, StandInJudging
+from simulator.grading.judge import KEPT_REPLY, FunctionJudge, JudgeCall, LexicalStandIn, Panel
 from simulator.models.pricing import BudgetSpent
 from tests.playing import RUBRICS, SAYS, a_case, a_turn, an_exhibit, at, frame, grader, rubric
 from tests.servers.faults import FAULTS, Reply, script
@@ -264,7 +264,7 @@ def a_score(judge: str) -> Score:
 
 async def test_a_rubric_without_a_stand_in_is_skipped_offline() -> None:
     """A team's own rubric cannot be played by counting, and says so; rules apply all the same."""
-    judging = StandInJudging(rubric("fluency"), None, frame())
+    judging = LexicalStandIn(rubric("fluency"), None, frame())
     [skipped] = await judging(an_exhibit(), ())
     [lowest] = await judging(an_exhibit(turn=failing()), ())
 
@@ -278,9 +278,9 @@ async def embed(texts: list[str]) -> list[list[float]]:
     return [[float(len(text))] for text in texts]
 
 
-def judged_by(function: Any, given: Mapping[str, Any] | None = None) -> Judging:
+def judged_by(function: Any, given: Mapping[str, Any] | None = None) -> JudgeCall:
     """A judge that is a function."""
-    return FunctionJudging("mine", function, {"embed": embed} | dict(given or {}), frame(), "rubric")
+    return FunctionJudge("mine", function, {"embed": embed} | dict(given or {}), frame(), "rubric")
 
 
 async def test_a_function_gets_what_it_names() -> None:

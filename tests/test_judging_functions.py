@@ -14,8 +14,8 @@ from simulator.conversation import ask
 from simulator.core import shelves
 from simulator.core.errors import InputError
 from simulator.core.types import GradingContext, Query, Score
-from simulator.judging import FunctionJudging, StandInJudging, scale_of
-from simulator.rubrics import load_judge
+from simulator.grading.judge import FunctionJudge, LexicalStandIn, scale_of
+from simulator.grading.rubric import load_judge
 from tests.playing import a_stage, an_exhibit, frame, rubric
 
 pytestmark = pytest.mark.usefixtures("apart")
@@ -29,13 +29,13 @@ def strict(exhibit):
 '''
 
 
-def judged_by(function: Callable[..., Any]) -> FunctionJudging:
+def judged_by(function: Callable[..., Any]) -> FunctionJudge:
     """A judge that is a function."""
-    return FunctionJudging("mine", function, {}, frame(), "rubric")
+    return FunctionJudge("mine", function, {}, frame(), "rubric")
 
 
 async def asked_while(
-    judging: FunctionJudging | StandInJudging, answered: threading.Event
+    judging: FunctionJudge | LexicalStandIn, answered: threading.Event
 ) -> tuple[Score, float]:
     """The score of a judge that waits for `answered`, and how long a bot took that was asked meanwhile."""
 
@@ -73,7 +73,7 @@ async def test_a_counting_judge_takes_none_of_a_bots_time() -> None:
         raw = float(answered.wait(3))
         return Score(judge="fluency", state="scored", value=raw, raw=raw)
 
-    score, seconds = await asked_while(StandInJudging(rubric("fluency"), counted, frame()), answered)
+    score, seconds = await asked_while(LexicalStandIn(rubric("fluency"), counted, frame()), answered)
 
     assert (score.raw, threads) == (1, {"counting judges"})
     assert seconds < 1

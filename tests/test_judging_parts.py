@@ -9,7 +9,7 @@ from tenacity import wait_none
 from simulator.core.errors import AccessDenied, MalformedReply
 from simulator.core.replies import form, read_parts
 from simulator.core.types import Score
-from simulator.judging import ModelJudging
+from simulator.grading.judge import ModelJudge
 from simulator.models.cache import ResponseCache
 from simulator.models.client import Connections, Model
 from simulator.models.pricing import Ledger
@@ -40,7 +40,7 @@ class Desk:
         self.connections = Connections(calls=4, timeout=5, cache=cache, wait=wait_none())
         model = Model(endpoint(server, "judge"), self.connections, self.ledger, temperature=0.2)
         rubrics = [rubric(name) for name in RUBRICS]
-        self.judging = ModelJudging(rubrics, frame(), model, seed=42, alone=False, votes=votes)
+        self.judging = ModelJudge(rubrics, frame(), model, seed=42, alone=False, votes=votes)
 
     async def scores(self) -> dict[str, Score]:
         """The verdicts on one turn."""

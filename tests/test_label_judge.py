@@ -6,7 +6,7 @@ from judges._label_reading import Reader
 from judges.label import label
 from simulator import Answer, Case, GradingContext, InputError, Score, Turn
 from simulator.data.datasets import label_forms, label_problem, label_set_problem, labels_in, labels_of
-from simulator.judging import FunctionJudging
+from simulator.grading.judge import FunctionJudge
 from tests.playing import frame
 
 JA, EN, NUMBERS = ("問題", "普通"), ("spam", "ham"), ("0", "1")
@@ -139,7 +139,7 @@ def test_the_likeliest_label_goes_before_the_text() -> None:
 
 async def test_the_judge_is_given_the_labels_of_the_row() -> None:
     """The run's; a row whose label is one of its own choices has those."""
-    judging = FunctionJudging("label", label, {"labels": label_forms(JA)}, frame(), "r")
+    judging = FunctionJudge("label", label, {"labels": label_forms(JA)}, frame(), "r")
     shown = exhibit("普通です", "普通")
     own = shown.model_copy(update={"case": shown.case.model_copy(update={"choices": ("普通", "普通です")})})
 
@@ -154,7 +154,7 @@ def test_a_judge_that_asks_for_what_there_is_not() -> None:
         raise NotImplementedError
 
     with pytest.raises(InputError, match="labels"):
-        FunctionJudging("strict", strict, {"labels": {}}, frame(), "r")
+        FunctionJudge("strict", strict, {"labels": {}}, frame(), "r")
 
 
 def test_label_sets() -> None:

@@ -8,7 +8,7 @@ import pytest
 from simulator.core import shelves
 from simulator.core.templates import check_languages, read_toml
 from simulator.core.types import Answer, Case, GradingContext, Language, Score, Turn
-from simulator.rubrics import load_judge
+from simulator.grading.rubric import load_judge
 
 NAMES = ("exact_match", "contains", "token_f1", "rouge_l", "meteor", "chrf")
 COUNTED = {"turn", "matched", "answer", "reference", "chunks", "precision", "recall"}

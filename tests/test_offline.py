@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from simulator.core.replies import share_of
 from simulator.core.types import Answer, Case, GradingContext, Passage, Score, Turn
-from simulator.counting.stand_ins import STAND_INS, LexicalJudge, rubric_of
+from simulator.grading.lexical import STAND_INS, LexicalJudge, rubric_of
 
 QUESTION = "ホーム1ギガを1年で解約すると解約金はいくらですか"
 REFERENCE = "24か月以内の解約ですので、ホーム1ギガの解約金は4,800円です。"

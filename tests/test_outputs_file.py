@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from simulator.core.errors import InputError
-from simulator.outputs.metric_file import Outputs, read_outputs
-from simulator.outputs.writing import write_thresholds
+from simulator.grading.metric_file import Outputs, read_outputs, write_thresholds
 
 ARTICLE = """{
   "default": ["em", "rougeL"],

@@ -8,8 +8,8 @@ import pytest
 
 from simulator.analysis.red import red_marks
 from simulator.core.types import Answer, Case, Failure, GradingContext, RedRules, Score, Turn
-from simulator.grading import Grading
-from simulator.outputs.judging import OutputPanel
+from simulator.grading.outputs import OutputPanel
+from simulator.grading.panel import Grading
 from tests.playing import a_stage
 from tests.servers.openai import OpenAIServer, Reply
 

@@ -13,11 +13,11 @@ from simulator.core import shelves
 from simulator.core.errors import PromptError
 from simulator.core.replies import encodable
 from simulator.core.types import Answer, GradingContext, Language, Passage, Turn
-from simulator.judging import Filling
-from simulator.rubrics import (
+from simulator.grading.judge import FormFiller
+from simulator.grading.rubric import (
     LONGEST_EARLIER,
     LONGEST_MATERIAL,
-    Frame,
+    PromptFrame,
     Rubric,
     load_form,
     load_judge,
@@ -107,7 +107,7 @@ async def test_prompts_as_sent(language: Language) -> None:
         for name in rubrics:
             await grader(model("judge"), [name], alone=True)(exhibit, ())
         for name in forms:
-            await Filling(load_form, FRAME, model("judge"), seed=42)(exhibit, name)
+            await FormFiller(load_form, FRAME, model("judge"), seed=42)(exhibit, name)
         await grader(model("judge"))(exhibit, ())
 
     assert set(RUBRICS) < set(rubrics)
@@ -176,9 +176,9 @@ def test_long_material_is_cut_between_passages() -> None:
 def test_the_rubric_hash_stands_for_prompt_form_and_model(tmp_path: Path) -> None:
     """It changes with guidelines, frame, criteria, judging and model, and with nothing else."""
 
-    def with_guidelines(text: str) -> Frame:
+    def with_guidelines(text: str) -> PromptFrame:
         (tmp_path / "mine.txt").write_text(text, encoding="utf-8")
-        return Frame(shelves.JUDGES / "_frame.toml", tmp_path / "mine.txt")
+        return PromptFrame(shelves.JUDGES / "_frame.toml", tmp_path / "mine.txt")
 
     hashes = [
         FRAME.fingerprint(ALL, "m", alone=False),
@@ -197,7 +197,7 @@ def test_guidelines_are_a_teams_own(tmp_path: Path) -> None:
     """Plain text serves both languages, TOML each its own; dollars in it are plain; a BOM is no text."""
     plain = tmp_path / "rules.md"
     plain.write_text("\ufeff料金は$5から。$guidelines\n", encoding="utf-8")
-    messages = Frame(shelves.JUDGES / "_frame.toml", plain).prompt(an_exhibit(), ALL, alone=False)
+    messages = PromptFrame(shelves.JUDGES / "_frame.toml", plain).prompt(an_exhibit(), ALL, alone=False)
 
     assert read_guidelines(plain) == dict.fromkeys(("ja", "en"), "料金は$5から。$guidelines")
     assert "料金は$5から。$guidelines" in messages[0]["content"]

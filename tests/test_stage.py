@@ -13,7 +13,7 @@ from simulator.commands.progress import Tally, progress_on_stderr
 from simulator.core import shelves
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.types import Query, Score, Usage
-from simulator.judging import FunctionJudging, ModelJudging, StandInJudging
+from simulator.grading.judge import FunctionJudge, LexicalStandIn, ModelJudge
 from simulator.stage import Stage, versions
 from simulator.users.base import PersonaUser
 from simulator.users.offline import PhraseUser
@@ -36,7 +36,7 @@ async def test_without_a_model_stand_ins_play() -> None:
     assert made.offline
     assert set(made.models().values()) == {"lexical"}
     assert isinstance(made.user(a_talk()), PhraseUser)
-    assert kinds(made) == [StandInJudging] * 5 + [FunctionJudging]
+    assert kinds(made) == [LexicalStandIn] * 5 + [FunctionJudge]
     assert made.offered([])["chat"] is None
     scores = await made.panel.grade(an_exhibit())
     assert [(s.judge, s.state) for s in scores] == [(name, "scored") for name in JUDGES]
@@ -51,10 +51,10 @@ def test_with_models_each_role_has_its_own() -> None:
     assert made.models() == {role: f"{role}-model" for role in ("user", "judge", "embed", "demo")}
     assert isinstance(user, PersonaUser)
     assert user.model.temperature == 0.7
-    assert kinds(made) == [ModelJudging, FunctionJudging]
-    assert kinds(a_stage(AWAY, judges=JUDGES, judging="separate")) == [ModelJudging] * 5 + [FunctionJudging]
-    assert kinds(a_stage(AWAY, judges=("fluency",))) == [ModelJudging]
-    assert kinds(a_stage(AWAY, judges=("cosine",))) == [FunctionJudging]
+    assert kinds(made) == [ModelJudge, FunctionJudge]
+    assert kinds(a_stage(AWAY, judges=JUDGES, judging="separate")) == [ModelJudge] * 5 + [FunctionJudge]
+    assert kinds(a_stage(AWAY, judges=("fluency",))) == [ModelJudge]
+    assert kinds(a_stage(AWAY, judges=("cosine",))) == [FunctionJudge]
     assert made.offered([])["chat"] is not None
 
 

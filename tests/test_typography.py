@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from judges.keigo import findings
 from judges.language_match import languages_of
 from simulator.core.types import Answer, Case, GradingContext, Language, Turn
-from simulator.counting import feelings
-from simulator.counting.disturbances import disturbances
+from simulator.grading import lexical
+from simulator.grading.disturbances import disturbances
 from simulator.privacy.redactor import Redactor
 from simulator.text import acts as dialogue_acts
 from simulator.text.acts import claims, is_handover, is_refusal
@@ -89,7 +89,7 @@ DETECTORS: dict[str, tuple[Detector, Callable[[Language], list[str]]]] = {
     "acts": (lambda text, language: [part.act for part in dialogue_acts.parts(text, language)], acts),
     "claims": (lambda text, language: [straight(each) for each in claims(text, language)], acts),
     "negation": (lambda text, _: denied(text), acts),
-    "feeling": (lambda text, language: feelings.felt(text, language).strength, acts),
+    "feeling": (lambda text, language: lexical.felt(text, language).strength, acts),
     "disturbances": (disturbances, acts),
     "numbers": (lambda text, _: quantities(text), lambda language: rows(f"facts_{language}.jsonl", "answer")),
     "facts": (

@@ -3,7 +3,7 @@
 import pytest
 
 from simulator.core.types import Score
-from simulator.votes import settled
+from simulator.grading.judge import settled
 
 
 def vote(grade: int | None, correctness: int = 4) -> Score:

@@ -12,9 +12,9 @@ from simulator.core.errors import InputError, RehearsalError, UnknownName
 from simulator.core.settings import Settings
 from simulator.core.templates import fingerprint
 from simulator.core.types import GradingContext, Score
-from simulator.judging import Judging, Panel
+from simulator.grading.judge import JudgeCall, Panel
+from simulator.grading.rubric import Rubric, load_judge
 from simulator.models.pricing import BudgetSpent
-from simulator.rubrics import Rubric, load_judge
 from simulator.stage import Stage
 
 # Who grades.
@@ -179,7 +179,7 @@ def filed(stage: Stage, judge: str) -> str:
     return list(stage.judges)[stage.settings.judges.index(judge)]
 
 
-def graders_of(judging: Judging) -> Collection[str]:
+def graders_of(judging: JudgeCall) -> Collection[str]:
     """The names under which one judging files its scores."""
     mark = getattr(judging, "filed", "")
     rubrics: Any = getattr(judging, "rubrics", None) or filter(None, [getattr(judging, "rubric", None)])

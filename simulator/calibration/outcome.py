@@ -16,8 +16,8 @@ from simulator.core.errors import UnknownName
 from simulator.core.roles import LEXICAL, endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import Language, Score, Spending
+from simulator.grading.rubric import Rubric
 from simulator.models.pricing import Ledger
-from simulator.rubrics import Rubric
 from simulator.stage import Stage
 
 

@@ -19,12 +19,12 @@ from simulator.core.settings import Settings
 from simulator.core.types import Case, GradingContext, Language, Passage, Score, Spending
 from simulator.data.cases import read_cases
 from simulator.data.knowledge import read_knowledge
-from simulator.judging import Panel
+from simulator.grading.judge import Panel
+from simulator.grading.rubric import Rubric, load_judge
 from simulator.models.pricing import Ledger
 from simulator.probes.making import probes
 from simulator.probes.probe import Probe
 from simulator.probes.sources import bundled
-from simulator.rubrics import Rubric, load_judge
 from simulator.stage import Stage
 
 

@@ -9,8 +9,16 @@ from typing import TYPE_CHECKING
 from simulator.core.settings import Settings
 from simulator.core.translations import told_in
 from simulator.core.types import Language
-from simulator.outputs.fitting import WORDS, Look, Missed, looks, metric_file, missed_by_identical, reason
-from simulator.outputs.metric_file import DEFAULT, read_outputs
+from simulator.grading.fitting import (
+    WORDS,
+    Look,
+    UnreachableThreshold,
+    looks,
+    metric_file,
+    missed_by_identical,
+    reason,
+)
+from simulator.grading.metric_file import DEFAULT, read_outputs
 
 if TYPE_CHECKING:
     from simulator.data.datasets import DataSet
@@ -73,7 +81,7 @@ def _lines(  # noqa: PLR0917 - all that is told
     rows: int,
     found: Sequence[Look],
     data: "DataSet",
-    warned: Sequence[Missed],
+    warned: Sequence[UnreachableThreshold],
     language: Language,
     *,
     offline: bool,
@@ -133,7 +141,7 @@ def _others(look: Look, language: Language) -> list[str]:
     return [f"{WORDS(language, form)} {n:,}" for form, n in look.forms.items() if form != look.form]
 
 
-def _warning(each: Missed, language: Language) -> str:
+def _warning(each: UnreachableThreshold, language: Language) -> str:
     return WORDS(
         language,
         "meteor",
@@ -146,7 +154,7 @@ def _warning(each: Missed, language: Language) -> str:
     )
 
 
-def _told(each: Missed) -> dict[str, object]:
+def _told(each: UnreachableThreshold) -> dict[str, object]:
     kept = {key: getattr(each, key) for key in ("output", "references", "of", "example")}
     metric = {"metric": each.metric.name, "threshold": each.metric.threshold, "value": round(each.value, 4)}
     return kept | metric | {"message": _warning(each, "en")}

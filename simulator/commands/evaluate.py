@@ -66,6 +66,6 @@ def of_rows(settings: Settings) -> Settings:
     rows = settings.model_copy(update={**asked, "protocol": "single_turn", "turns": 1})
     if rows.scoring is None:
         return rows
-    from simulator.contest import contest_settings
+    from simulator.grading.panel import contest_settings
 
     return contest_settings(rows)

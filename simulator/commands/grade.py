@@ -59,7 +59,7 @@ def _settings(file: "RunFile", flags: dict[str, Any], shown: Settings) -> Settin
 
 def _grade(file: "RunFile", settings: Settings, *, again: bool) -> str | None:
     from simulator.core.roles import check_players, endpoints
-    from simulator.grading import Grading
+    from simulator.grading.panel import Grading
     from simulator.models.client import Connections
     from simulator.models.pricing import Ledger
     from simulator.models.providers import Models

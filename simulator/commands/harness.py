@@ -95,7 +95,7 @@ def _check_bot(settings: Settings, names: Sequence[str]) -> None:
 def _check_target(settings: Settings) -> None:
     """Raises InputError where models are named as judges, and stand-ins would decide about the target."""
     from simulator.core.roles import check_players, endpoints
-    from simulator.rubrics import Rubric, load_judge
+    from simulator.grading.rubric import Rubric, load_judge
 
     named = settings.judges if "judges" in settings.model_fields_set else ()
     if any(isinstance(load_judge(name), Rubric) for name in named):

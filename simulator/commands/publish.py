@@ -12,10 +12,10 @@ from simulator.analysis.figures import Summary
 from simulator.analysis.gate import Gate
 from simulator.analysis.summary_json import as_json
 from simulator.commands.sinks import Painting, paint, write_atomically
-from simulator.contest import contest, is_contest, not_graded, printed
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.settings import Settings, from_run
 from simulator.core.types import Language, RedRules, Results
+from simulator.grading.panel import contest, is_contest, not_graded, printed
 from simulator.load.figures import as_json as load_json
 from simulator.load.figures import load_of
 from simulator.masking import masks_of

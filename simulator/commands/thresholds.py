@@ -15,7 +15,7 @@ from simulator.core.settings import Settings, load
 if TYPE_CHECKING:
     from simulator.analysis.suggested import Method
     from simulator.core.types import Language
-    from simulator.outputs.metric_file import Outputs
+    from simulator.grading.metric_file import Outputs
     from simulator.thresholds.judged import Evidence
     from simulator.thresholds.labels import LabelledAnswers, Wish
     from simulator.thresholds.suggesting import Change, How
@@ -143,7 +143,7 @@ def _is_labels(name: str) -> bool:
 
 def _asked(judges: str | None, write: str | None) -> "Outputs | None":
     """The judges by output: those that were named, for every output, or else those of the metric file."""
-    from simulator.outputs.metric_file import outputs_by, read_outputs
+    from simulator.grading.metric_file import outputs_by, read_outputs
 
     if judges is not None:
         return outputs_by([name.strip() for name in judges.split(",") if name.strip()] or [""])
@@ -206,7 +206,7 @@ def _show(found: _Found, how: "How", path: Path | None, settings: Settings) -> i
     from rich.console import Console
 
     from simulator.core.errors import InputError
-    from simulator.outputs.metric_file import read_outputs
+    from simulator.grading.metric_file import read_outputs
     from simulator.thresholds import suggesting
     from simulator.thresholds.console import Shown, paint
 

@@ -9,12 +9,12 @@ from simulator.core.errors import RehearsalError
 from simulator.core.settings import Settings
 from simulator.core.types import Answer, Case, Conversation, Failure, GradingContext, Score, Turn
 from simulator.experiment import first_of
-from simulator.grading import Grading
+from simulator.grading.outputs import object_within, text_at
+from simulator.grading.panel import Grading
 from simulator.harness.documents import SCRIPTED, row_of
 from simulator.harness.naming import metric_name
 from simulator.harness.rows import OF_A_TASK
 from simulator.harness.session import Session, current, say
-from simulator.outputs.splitting import object_within, text_at
 
 Asked = tuple[Mapping[str, Any], str]
 

@@ -12,7 +12,7 @@ from simulator import __version__
 from simulator.core import shelves
 from simulator.core.errors import InputError, RunFileError
 from simulator.core.settings import Settings
-from simulator.grading import Grading
+from simulator.grading.panel import Grading
 from simulator.harness.rows import OF_A_TASK, check_written, documents, is_chosen
 from simulator.harness.session import current
 

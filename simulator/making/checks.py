@@ -8,8 +8,8 @@ from pathlib import Path
 
 from simulator.core.templates import read_toml
 from simulator.core.types import Case, Language
-from simulator.counting.grades import grade_of
 from simulator.data.files import language_of
+from simulator.grading.lexical import grade_of
 from simulator.making.articles import Article
 from simulator.making.forms import Check, FollowUpCheck, OutsideCheck, PairCheck
 from simulator.making.kinds import OUT_OF_SCOPE, Kind, Rejected, Why

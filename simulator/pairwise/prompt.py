@@ -10,9 +10,9 @@ from simulator.core.errors import PromptError
 from simulator.core.replies import Reply, skeleton
 from simulator.core.templates import LANGUAGES, check_languages, fingerprint, quote, read_toml, render
 from simulator.core.types import GradingContext, Language
+from simulator.grading.rubric import LONGEST_EARLIER, LONGEST_MATERIAL, read_guidelines
 from simulator.pairwise.outcome import Side
 from simulator.pairwise.pairs import Pair
-from simulator.rubrics import LONGEST_EARLIER, LONGEST_MATERIAL, read_guidelines
 
 _TEXTS: dict[str, set[str]] = {
     "title": set(),

@@ -7,7 +7,7 @@ neither reference nor passages it is hardly better than chance.
 from typing import NamedTuple
 
 from simulator.core.types import GradingContext
-from simulator.counting.turn import turn
+from simulator.grading.lexical import turn
 from simulator.pairwise.outcome import Outcome, Verdict, outcome
 from simulator.pairwise.pairs import Pair
 from simulator.pairwise.words import WORDS

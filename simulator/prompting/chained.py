@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from simulator.conversation import answered
 from simulator.core.errors import RagFailure
 from simulator.core.types import Answer, Failure, Passage, Query, Step, Traits, Usage, traits_of
-from simulator.outputs.splitting import object_within, output_text
+from simulator.grading.outputs import object_within, output_text
 from simulator.prompting.asking import Prompted
 from simulator.prompting.rendering import MissingVariable
 

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from simulator.contest import Contest, contest, is_contest
 from simulator.core.settings import dollars
 from simulator.core.templates import Texts
 from simulator.core.translations import plain
 from simulator.core.types import Language, Results, Spending
+from simulator.grading.panel import RequestedMetrics, contest, is_contest
 from simulator.models.pricing import together
 from simulator.reports.section import Section
 from simulator.reports.table import Cell, Table, count
@@ -36,7 +36,7 @@ def section(results: Results, language: Language) -> Section | None:
     )
 
 
-def _metrics(found: Contest, language: Language) -> Table:
+def _metrics(found: RequestedMetrics, language: Language) -> Table:
     rows = [
         (
             Cell(text=each.name),
@@ -49,7 +49,7 @@ def _metrics(found: Contest, language: Language) -> Table:
     return _table("metrics", ("metric", "mean", "graded", "rows"), rows, language)
 
 
-def _cost(found: Contest, language: Language) -> Table:
+def _cost(found: RequestedMetrics, language: Language) -> Table:
     whole = {TEXT(language, "all"): together(list(found.cost.values()))} if len(found.cost) > 1 else {}
     rows = [_spent(name, each, language) for name, each in (found.cost | whole).items()]
     return _table("cost", ("metric", "usd", "calls", "cached", "tokens_in", "tokens_out"), rows, language)

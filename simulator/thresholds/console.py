@@ -12,7 +12,7 @@ from simulator.core.document import wrap
 from simulator.core.templates import Texts
 from simulator.core.translations import plain
 from simulator.core.types import Language
-from simulator.outputs.metric_file import DEFAULT
+from simulator.grading.metric_file import DEFAULT
 from simulator.thresholds.judged import Evidence
 from simulator.thresholds.suggesting import Change, How, Suggested
 

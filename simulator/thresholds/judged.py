@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 from simulator.core.shelves import our_name
 from simulator.core.types import Score
-from simulator.outputs.metric_file import DEFAULT, Outputs
-from simulator.outputs.traits import COMPARES
+from simulator.grading.metric_file import COMPARES, DEFAULT, Outputs
 
 
 class Judged(NamedTuple):

@@ -13,11 +13,11 @@ from simulator.core.errors import InputError
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import GradingContext, Score, Spending
-from simulator.judging import Panel
+from simulator.grading import outputs as splitting
+from simulator.grading.judge import Panel
+from simulator.grading.metric_file import Outputs
+from simulator.grading.outputs import OutputJudges
 from simulator.models.pricing import Ledger, together
-from simulator.outputs import parts as splitting
-from simulator.outputs.judging import OutputJudges
-from simulator.outputs.metric_file import Outputs
 from simulator.stage import Stage
 from simulator.thresholds.judged import Evidence, Judged, measured
 

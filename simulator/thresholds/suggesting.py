@@ -6,9 +6,7 @@ from typing import Any, NamedTuple
 
 from simulator.analysis.suggested import Method, Suggestion, suggest
 from simulator.core.shelves import our_name
-from simulator.outputs.metric_file import DEFAULT, Outputs
-from simulator.outputs.traits import WHOLE
-from simulator.outputs.writing import number, write_thresholds
+from simulator.grading.metric_file import DEFAULT, WHOLE, Outputs, number, write_thresholds
 from simulator.thresholds.judged import Evidence, Judged, of_output, parts
 
 

@@ -57,7 +57,7 @@ _FRAME: dict[str, set[str]] = {
 _MATERIAL = ("material", "first_reference", "answerable", "unanswerable")
 
 
-class Form:
+class ReplySchema:
     """What a model is asked to fill in about a turn: a criterion, the fields, and worked examples."""
 
     def __init__(self, path: Path) -> None:
@@ -123,7 +123,7 @@ class Form:
         return next((need for need in self.needs if not has[need]), None)
 
 
-class Rubric(Form):
+class Rubric(ReplySchema):
     """One judge that a model plays: a form of which one field is the verdict."""
 
     def __init__(self, path: Path) -> None:
@@ -148,9 +148,9 @@ def load_judge(name: str) -> Rubric | Callable[..., Any]:
     return Rubric(source) if isinstance(source, Path) else source
 
 
-def load_form(name: str) -> Form:
+def load_form(name: str) -> ReplySchema:
     """What a function judge asks a model to fill in, by the judge's name."""
-    return Form(shelves.form_path(name))
+    return ReplySchema(shelves.form_path(name))
 
 
 def _fields(path: Path, tables: Mapping[str, Any]) -> dict[str, str]:
@@ -174,7 +174,7 @@ def _fields(path: Path, tables: Mapping[str, Any]) -> dict[str, str]:
     return {str(key): str(kind) for key, kind in fields.items()}
 
 
-class Frame:
+class PromptFrame:
     """judges/_frame.toml and the desk's guidelines: what all judges share."""
 
     def __init__(self, path: Path, guidelines: Path) -> None:
@@ -191,7 +191,7 @@ class Frame:
         return render(self._tables[language][key], **values)
 
     def prompt(
-        self, exhibit: GradingContext, rubrics: Sequence[Form], *, alone: bool
+        self, exhibit: GradingContext, rubrics: Sequence[ReplySchema], *, alone: bool
     ) -> list[dict[str, str]]:
         """What the model is sent: rules and guidelines, then the material, then the task.
 
@@ -204,7 +204,7 @@ class Frame:
             {"role": "user", "content": f"{self._quoted(exhibit)}\n\n{task}"},
         ]
 
-    def task(self, language: Language, rubrics: Sequence[Form], *, alone: bool) -> str:
+    def task(self, language: Language, rubrics: Sequence[ReplySchema], *, alone: bool) -> str:
         """What is to be graded and in which form; made once, for it is the same for every turn."""
         key = (language, alone, *rubrics)
         if key not in self._tasks:
@@ -222,7 +222,7 @@ class Frame:
             self._shown = (exhibit, self._material(exhibit))
         return self._shown[1]
 
-    def _task(self, language: Language, rubrics: Sequence[Form], *, alone: bool) -> str:
+    def _task(self, language: Language, rubrics: Sequence[ReplySchema], *, alone: bool) -> str:
         if alone:
             form = kinds.skeleton(rubrics[0].described(language))
             criterion = rubrics[0].criterion(language)
@@ -252,7 +252,7 @@ class Frame:
             language, "example", shown="\n".join(shown), reply=json.dumps(reply, ensure_ascii=False)
         )
 
-    def fingerprint(self, rubrics: Sequence[Form], model: str, *, alone: bool) -> str:
+    def fingerprint(self, rubrics: Sequence[ReplySchema], model: str, *, alone: bool) -> str:
         """Stands for everything but the material: prompt texts in both languages, reply form, model.
 
         It is the same for all turns of a run, also for those on which some of the rubrics are skipped.

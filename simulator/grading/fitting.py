@@ -11,9 +11,8 @@ from simulator.core.templates import Texts
 from simulator.core.types import Case, Language
 from simulator.data.datasets import form_of, table
 from simulator.data.files import language_of
-from simulator.outputs.metric_file import DEFAULT, Metric, Outputs
-from simulator.outputs.splitting import output_text, whole_object
-from simulator.outputs.writing import number
+from simulator.grading.metric_file import DEFAULT, Metric, Outputs, number
+from simulator.grading.outputs import output_text, whole_object
 from simulator.text import meteor
 from simulator.text.normalise import plain_form
 
@@ -117,7 +116,7 @@ def metric_file(found: Iterable[Look]) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n" if lines else ""
 
 
-class Missed(NamedTuple):
+class UnreachableThreshold(NamedTuple):
     """A METEOR threshold that identical text would miss, in so many references of an output.
 
     `value` is the METEOR of the reference itself.
@@ -131,7 +130,7 @@ class Missed(NamedTuple):
     value: float
 
 
-def missed_by_identical(cases: Iterable[Case], file: Outputs, tokenizer: str) -> list[Missed]:
+def missed_by_identical(cases: Iterable[Case], file: Outputs, tokenizer: str) -> list[UnreachableThreshold]:
     """Where METEOR would call wrong what is the reference word for word."""
     texts: dict[str, dict[str, None]] = {}
     for case in cases:
@@ -146,7 +145,9 @@ def missed_by_identical(cases: Iterable[Case], file: Outputs, tokenizer: str) ->
                 low = {text: value for text, value in values.items() if value < metric.threshold - 1e-9}
                 if low:
                     worst = min(low, key=lambda text: (low[text], text))
-                    found.append(Missed(output, metric, len(low), len(values), worst, low[worst]))
+                    found.append(
+                        UnreachableThreshold(output, metric, len(low), len(values), worst, low[worst])
+                    )
     return found
 
 

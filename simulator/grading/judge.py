@@ -1,25 +1,115 @@
-"""Grading one turn: which judges apply, what is decided by rule, and what becomes of failures."""
+"""A form of several forms, of which one that is broken costs the others nothing."""
 
 import asyncio
 import functools
 import inspect
 import sys
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from statistics import median, median_low
 from typing import Any
+
+from pydantic import JsonValue
 
 from simulator.core import replies
 from simulator.core import replies as kinds
 from simulator.core.concurrency import Worker, is_async, on_a_thread
 from simulator.core.errors import AccessDenied, InputError, MalformedReply, ModelFailure, RunFileError
-from simulator.core.replies import FIFTHS, SHARE, checked, encodable, score_of
+from simulator.core.replies import FIFTHS, SHARE, checked, encodable, score_of, share_of
 from simulator.core.templates import stable_int
 from simulator.core.types import GradingContext, Score, State
 from simulator.data.datasets import labels_of
+from simulator.grading.rubric import LONGEST_MATERIAL, PromptFrame, ReplySchema, Rubric, within
 from simulator.models.client import Messages, Model
 from simulator.models.pricing import JUDGE, BudgetSpent
-from simulator.repairs import Parts, ask_parts
-from simulator.rubrics import LONGEST_MATERIAL, Form, Frame, Rubric, within
-from simulator.votes import settled
+
+Parts = dict[str, replies.Reply | ModelFailure]
+# The problems by part, and the whole reply; the messages and the form that ask for these parts once more.
+Again = Callable[[Mapping[str, ModelFailure], str], tuple[Messages, type[replies.Reply]]]
+
+
+async def ask_parts(
+    model: Model, messages: Messages, reply_form: type[replies.Reply], again: Again, *, seed: int
+) -> Parts:
+    """The parts of the form, each filled in or why it is not: what cannot be read is asked for once more."""
+    said = await model.complete(messages, seed, reply_form)
+    parts: Parts = {**replies.read_parts(said.text, reply_form)}
+    broken = _failed(parts)
+    if not broken:
+        return parts
+    retry, retry_form = again(broken, said.text)
+    try:
+        second = await model.complete(retry, seed, retry_form)
+    except AccessDenied:
+        raise
+    except ModelFailure as error:
+        return parts | dict.fromkeys(broken, error)
+    repaired = parts | _repaired(second.text, list(broken), retry_form)
+    if _failed(repaired):
+        # As in `Model.ask`; the first reply stays where it has been of use.
+        useless = [said.request] if len(broken) == len(parts) else []
+        model.connections.cache.forget(*useless, second.request)
+    return repaired
+
+
+def _failed(parts: Parts) -> dict[str, ModelFailure]:
+    return {name: part for name, part in parts.items() if isinstance(part, ModelFailure)}
+
+
+def _repaired(text: str, names: Sequence[str], reply_form: type[replies.Reply]) -> Parts:
+    """The parts that were asked for once more: one by itself is read with and without its name."""
+    if reply_form.model_fields.keys() == set(names):
+        return {**replies.read_parts(text, reply_form)}
+    [name] = names
+    named = replies.read_parts(text, replies.form("grades", {name: reply_form}))
+    if not isinstance(named[name], MalformedReply):
+        return {**named}
+    try:
+        return {name: replies.read(text, reply_form)}
+    except MalformedReply as error:
+        return {name: error}
+
+
+# Votes further apart than this share of the scale disagree: two grades of five.
+DISAGREEMENT = 0.4
+
+
+def settled(votes: Sequence[Score]) -> Score:
+    """The votes as one score: the median of those that could be read, in the words of the vote nearest to it.
+
+    `detail` has all `votes`, their `spread` on the scale, and `disagreement`; grades within the form
+    (the turn judge's categories) are medians, too. Failed only when every vote failed; skipped when most
+    votes that could be read found nothing to grade by.
+    """
+    skipped = [vote for vote in votes if vote.state == "skipped"]
+    if 2 * len(skipped) > sum(vote.state != "failed" for vote in votes):
+        return skipped[0]
+    read = [vote for vote in votes if vote.state == "scored" and vote.raw is not None]
+    if not read:
+        return votes[0]
+    raws = [vote.raw or 0.0 for vote in read]
+    middle = median(raws)
+    spoken = min(read, key=lambda vote: abs((vote.raw or 0.0) - middle))
+    values = [vote.value or 0.0 for vote in read]
+    told: dict[str, JsonValue] = {
+        "votes": [*raws],
+        "failed_votes": sum(vote.state == "failed" for vote in votes),
+        "spread": max(raws) - min(raws),
+        "disagreement": max(values) - min(values) >= DISAGREEMENT - 1e-9,
+    }
+    detail = {**spoken.detail, **_medians(read, spoken), **told}
+    changes = {"raw": middle, "value": share_of(middle, spoken.scale), "detail": detail}
+    return spoken.model_copy(update=changes)
+
+
+def _medians(votes: Sequence[Score], spoken: Score) -> dict[str, JsonValue]:
+    """The lower median of every grade in the form: no category hangs on one vote."""
+    found: dict[str, JsonValue] = {}
+    for key, value in spoken.detail.items():
+        if isinstance(value, int) and not isinstance(value, bool):
+            given = [vote.detail.get(key) for vote in votes]
+            found[key] = median_low([number for number in given if isinstance(number, int)])
+    return found
+
 
 # What of a malformed reply is shown to the model that is asked once more.
 SHOWN_REPLY = 4000
@@ -37,13 +127,13 @@ _STOPPING = (AccessDenied, BudgetSpent, RunFileError)
 # Where whatever grades by counting does it: one after the other, and never while a bot's time is taken.
 counting = Worker("counting judges")
 
-Judging = Callable[[GradingContext, Collection[str]], Awaitable[list[Score]]]
+JudgeCall = Callable[[GradingContext, Collection[str]], Awaitable[list[Score]]]
 
 
 class Panel:
     """All judges of a run. Their order is the order of their columns."""
 
-    def __init__(self, judgings: Sequence[Judging]) -> None:
+    def __init__(self, judgings: Sequence[JudgeCall]) -> None:
         """Each judging grades with one or more judges."""
         self.judgings = tuple(judgings)
 
@@ -60,7 +150,7 @@ class Panel:
         """
         spent: list[BudgetSpent] = []
 
-        async def graded(judging: Judging) -> list[Score]:
+        async def graded(judging: JudgeCall) -> list[Score]:
             try:
                 scores = await judging(exhibit, done)
             except BudgetSpent as error:
@@ -76,13 +166,13 @@ class Panel:
         return [score for task in running for score in task.result()]
 
 
-class ModelJudging:
+class ModelJudge:
     """One model call that fills in one rubric, or several that share their material."""
 
     def __init__(
         self,
         rubrics: Sequence[Rubric],
-        frame: Frame,
+        frame: PromptFrame,
         model: Model,
         *,
         seed: int,
@@ -201,10 +291,12 @@ class ModelJudging:
         return _unseen(score, left_out, exhibit, self.frame) if left_out else score
 
 
-class Filling:
+class FormFiller:
     """`fill` of a function judge: a model call that fills in the form of judges/_NAME.toml."""
 
-    def __init__(self, forms: Callable[[str], Form], frame: Frame, model: Model, seed: int) -> None:
+    def __init__(
+        self, forms: Callable[[str], ReplySchema], frame: PromptFrame, model: Model, seed: int
+    ) -> None:
         """`forms` reads a form by its name."""
         self.forms, self.frame, self.model, self.seed = forms, frame, model, seed
 
@@ -220,11 +312,11 @@ class Filling:
         )
 
 
-class StandInJudging:
+class LexicalStandIn:
     """A rubric played by a lexical stand-in, where there is no model."""
 
     def __init__(
-        self, rubric: Rubric, stand_in: Callable[[GradingContext], Score] | None, frame: Frame
+        self, rubric: Rubric, stand_in: Callable[[GradingContext], Score] | None, frame: PromptFrame
     ) -> None:
         """Without a stand-in of that name every turn is skipped, and says so."""
         self.rubric, self.stand_in, self.frame = rubric, stand_in, frame
@@ -241,11 +333,16 @@ class StandInJudging:
         return [ruled or await counting(self.stand_in, exhibit)]  # type: ignore[arg-type]
 
 
-class FunctionJudging:
+class FunctionJudge:
     """A judge that is a Python function; it is given what its parameters name."""
 
     def __init__(
-        self, name: str, function: Callable[..., Any], given: Mapping[str, Any], frame: Frame, rubric: str
+        self,
+        name: str,
+        function: Callable[..., Any],
+        given: Mapping[str, Any],
+        frame: PromptFrame,
+        rubric: str,
     ) -> None:
         """A parameter `references` or `passages` skips the turns that have none; `labels` are a row's own."""
         self.name, self.function, self.frame, self.rubric = name, function, frame, rubric
@@ -327,7 +424,7 @@ def declared_scale(function: Callable[..., Any]) -> tuple[float, float] | None:
     return low, high
 
 
-def by_rule(rubric: Rubric, exhibit: GradingContext, frame: Frame, name: str = "") -> Score | None:
+def by_rule(rubric: Rubric, exhibit: GradingContext, frame: PromptFrame, name: str = "") -> Score | None:
     """What needs no model: what is missing skips, and no answer gets the lowest grade."""
     name = name or rubric.name
     if exhibit.turn.answer.error is not None and rubric.grades != "answer" and not exhibit.turn.unrecorded:
@@ -338,7 +435,7 @@ def by_rule(rubric: Rubric, exhibit: GradingContext, frame: Frame, name: str = "
 
 
 def _ruled(
-    judge: str, missing: str | None, exhibit: GradingContext, frame: Frame, scale: tuple[float, float]
+    judge: str, missing: str | None, exhibit: GradingContext, frame: PromptFrame, scale: tuple[float, float]
 ) -> Score | None:
     language, error = exhibit.case.language, exhibit.turn.answer.error
     if exhibit.turn.unrecorded:
@@ -363,7 +460,7 @@ def _conflicts(rubric: Rubric, detail: Mapping[str, Any], exhibit: GradingContex
     return [each for key, kind in rubric.fields.items() if kind == "conflicts" for each in detail[key]]
 
 
-def _unseen(score: Score, left_out: int, exhibit: GradingContext, frame: Frame) -> Score:
+def _unseen(score: Score, left_out: int, exhibit: GradingContext, frame: PromptFrame) -> Score:
     """The score with a note that some passages were too long to be shown to the judge."""
     note = frame.text(exhibit.case.language, "left_out", count=str(left_out))
     detail = {**score.detail, "passages_left_out": left_out}

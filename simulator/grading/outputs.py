@@ -1,0 +1,510 @@
+"""A JSON answer as texts by output, to be held against the reference's."""
+
+import inspect
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from simulator.core import shelves
+from simulator.core.errors import CaseFileError
+from simulator.core.replies import encodable
+from simulator.core.settings import Settings
+from simulator.core.templates import Texts
+from simulator.core.types import PASSED, Case, GradingContext, Score
+from simulator.data.files import shown
+from simulator.grading.judge import JudgeCall, Panel
+from simulator.grading.metric_file import COMPARES, DEFAULT, Metric, Outputs, read_outputs
+from simulator.grading.rubric import Rubric, load_judge
+from simulator.text.normalise import plain_form
+from simulator.text.numerals import number_text
+
+_FENCED = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)", re.DOTALL)
+_WHOLE_FENCE = re.compile(r"\s*```[^\n`]*\n(.*?)\n?\s*```\s*", re.DOTALL)
+# So many braces are tried: what opens more of them and closes none is no JSON.
+_MOST_BRACES = 300
+
+
+# Numbers stay as they were written: no digits are lost, and none is too many.
+_DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str, strict=False)
+
+Object = dict[str, Any]
+
+
+def whole_object(text: str) -> Object | None:
+    """The JSON object that a text is, also as one code block; None when it is anything else."""
+    bare = unfenced(text).strip()
+    found = _decoded(bare, 0) if bare.startswith("{") else None
+    return found[0] if found and found[1] == len(bare) else None
+
+
+def unfenced(text: str) -> str:
+    """What is inside of a text that is nothing but one code block; every other text as it is."""
+    fenced = _WHOLE_FENCE.fullmatch(text)
+    return fenced[1] if fenced else text
+
+
+def object_within(text: str, wanted: Collection[str] = ()) -> Object | None:
+    """The JSON object of an answer, also in a code block or between sentences; None where there is none.
+
+    Of several the last counts that has one of the wanted keys, or else the last.
+    """
+    if (whole := whole_object(text)) is not None:
+        return whole
+    found = [each for block in _FENCED.findall(text) for each in _objects(block)] or list(_objects(text))
+    fitting = [each for each in found if not each.keys().isdisjoint(wanted)]
+    chosen = fitting or found
+    return chosen[-1] if chosen else None
+
+
+def _objects(text: str) -> Iterator[Object]:
+    """The outermost objects of a text, in order."""
+    at, tried = text.find("{"), 0
+    while at >= 0 and tried < _MOST_BRACES:
+        decoded, tried = _decoded(text, at), tried + 1
+        if decoded is not None:
+            yield decoded[0]
+        at = text.find("{", decoded[1] if decoded else at + 1)
+
+
+def _decoded(text: str, at: int) -> tuple[Object, int] | None:
+    try:
+        value, end = _DECODER.raw_decode(text, at)
+        value = encodable(value)
+        _text(value)
+    except (ValueError, RecursionError):  # what is too deep to be written again is as good as none
+        return None
+    return (value, end) if isinstance(value, dict) else None
+
+
+def text_at(found: Mapping[str, Any], name: str) -> str | None:
+    """The value of an output as text; `address.city` and `items.0` lead inside; None where it is missing.
+
+    Texts stay as they are, numbers are in their plain form, lists and objects are canonical JSON: keys in
+    order, no spaces.
+    """
+    if name in found:
+        return output_text(found[name])
+    value: Any = found
+    for part in name.split("."):
+        if isinstance(value, dict) and part in value:
+            value = value[part]
+        elif isinstance(value, list) and part.isdecimal() and int(part) < len(value):
+            value = value[int(part)]
+        else:
+            return None
+    return output_text(value)
+
+
+def output_text(value: Any) -> str:
+    """A JSON value as the text that is compared."""
+    if isinstance(value, str):
+        number = number_text(value)
+        return str(value) if number is None else number
+    return _text(value)
+
+
+def _text(value: Any) -> str:
+    """Canonical JSON; a number is the same whether it is in quotation marks or not."""
+    if isinstance(value, str):
+        number = number_text(value)
+        return json.dumps(value, ensure_ascii=False) if number is None else number
+    if isinstance(value, dict):
+        inside = (f"{json.dumps(key, ensure_ascii=False)}:{_text(value[key])}" for key in sorted(value))
+        return "{" + ",".join(inside) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(_text, value)) + "]"
+    return json.dumps(value)
+
+
+Missing = Literal["", "json", "key"]
+
+
+class Part(NamedTuple):
+    """One output of a row; `missing` says what the answer lacks: the key, or any JSON at all."""
+
+    output: str
+    metrics: tuple[Metric, ...]
+    answer: str
+    references: tuple[str, ...]
+    missing: Missing = ""
+
+
+class Parts(NamedTuple):
+    """All outputs of a row, and the keys of its answer that nobody asked for."""
+
+    parts: tuple[Part, ...]
+    extra: tuple[str, ...] = ()
+
+
+def parts_of(outputs: Outputs, exhibit: GradingContext) -> Parts:
+    """The outputs that the references have; without any reference, those that the file names.
+
+    References that are no JSON objects make the whole answer one output, `default`.
+    """
+    objects = [found for text in exhibit.references if (found := whole_object(text)) is not None]
+    if objects:
+        return _by_reference(outputs, exhibit, objects)
+    named = [name for name in outputs.named if name != DEFAULT]
+    if not exhibit.references and named:
+        return _split(exhibit, [(name, outputs.metrics(name), ()) for name in named], {})
+    references = tuple(map(output_text, exhibit.references))
+    whole = Part(DEFAULT, outputs.default, output_text(exhibit.turn.answer.text), references)
+    return Parts((whole,) if whole.metrics else ())
+
+
+Wanted = tuple[str, tuple[Metric, ...], tuple[str, ...]]
+
+
+def _by_reference(outputs: Outputs, exhibit: GradingContext, objects: Sequence[Object]) -> Parts:
+    wanted: list[Wanted] = []
+    for name in output_names(outputs, objects[0]):
+        right = [text for found in objects if (text := text_at(found, name)) is not None]
+        wanted.append((name, outputs.metrics(name), tuple(dict.fromkeys(right))))
+    return _split(exhibit, wanted, {key: None for found in objects for key in found})
+
+
+def output_names(outputs: Outputs, reference: Object) -> list[str]:
+    """The outputs that a reference has and the file has judges for.
+
+    Where the file names what is inside a value (`address.city`), the value itself is no output.
+    """
+    inside = [
+        name for name in outputs.named if name not in reference and text_at(reference, name) is not None
+    ]
+    opened = {name.partition(".")[0] for name in inside}
+    plain = [name for name in reference if name not in opened and outputs.metrics(name)]
+    return [*plain, *inside]
+
+
+def _split(exhibit: GradingContext, wanted: Iterable[Wanted], known: Iterable[str]) -> Parts:
+    """Each wanted output with its text in the answer, or what of it is missing."""
+    wanted, answer = list(wanted), exhibit.turn.answer
+    names = [name for name, _, _ in wanted]
+    known = {*known, *(name.partition(".")[0] for name in names), *names}
+    found = None if answer.error else object_within(answer.text, known)
+    parts = []
+    for name, metrics, references in wanted:
+        text = None if found is None else text_at(found, name)
+        missing: Missing = "" if text is not None or answer.error else "json" if found is None else "key"
+        parts.append(Part(name, metrics, text or "", references, missing))
+    return Parts(tuple(parts), tuple(key for key in found or () if key not in known))
+
+
+def exhibit_of(part: Part, exhibit: GradingContext) -> GradingContext:
+    """What is put before the judges of one output: its text as the answer, its references as the case's."""
+    turn, case = exhibit.turn, exhibit.case
+    answer = turn.answer if turn.answer.error else turn.answer.model_copy(update={"text": part.answer})
+    references = ((),) * (turn.index - 1) + (part.references,)
+    return exhibit.model_copy(
+        update={
+            "turn": turn.model_copy(update={"answer": answer}),
+            "case": case.model_copy(update={"references": references}),
+        }
+    )
+
+
+def is_reference(part: Part) -> bool:
+    """Whether an output's text is one of its references after normalisation."""
+    given = "" if part.missing else plain_form(part.answer)
+    return bool(given) and any(plain_form(text) == given for text in part.references)
+
+
+_LISTED = 8
+
+
+class ReferenceCheck:
+    """Looks at one row after the other, and remembers which outputs there are."""
+
+    def __init__(self, file: Outputs) -> None:
+        """No row yet."""
+        self.file = file
+        self._keys: dict[str, None] = {}
+        self._found: set[str] = set()
+
+    def __call__(self, case: Case) -> str | None:
+        """What is wrong with the references of a row; None if nothing is."""
+        texts = case.references_at(1)
+        objects = [whole_object(text) for text in texts]
+        for text, found in zip(texts, objects, strict=True):
+            if found is None and (problem := json_problem(text)):
+                return problem
+        if any(found is None for found in objects) and any(found is not None for found in objects):
+            return "of its references some are JSON objects and some are not; write all of them in one form."
+        return self._outputs(case, [found for found in objects if found is not None])
+
+    def _outputs(self, case: Case, objects: list[dict[str, object]]) -> str | None:
+        named = [name for name in self.file.named if name != DEFAULT]
+        for found in objects:
+            self._keys |= dict.fromkeys(found)
+            self._found |= {name for name in named if text_at(found, name) is not None}
+        if objects and not output_names(self.file, objects[0]):
+            return f"its reference has none of the outputs that {self.file.path} names ({_listed(named)})."
+        if not objects and case.references_at(1) and not self.file.default:
+            return f'its reference is no JSON object; {self.file.path} has no "{DEFAULT}" for plain texts.'
+        return None
+
+    def done(self) -> None:
+        """Raises CaseFileError for an output that the file names and no reference has."""
+        for name, line in self.file.lines.items():
+            if self._keys and name != DEFAULT and name not in self._found:
+                what = f"no reference has the output {shown(name)}; they have: {_listed(self._keys)}."
+                msg = f"{self.file.path}, line {line}: {what}"
+                raise CaseFileError(msg)
+
+
+def json_problem(text: str) -> str | None:
+    """What is wrong with a reference that begins like a JSON object and is none."""
+    bare = unfenced(text).strip()
+    if not bare.startswith("{"):
+        return None
+    try:
+        json.loads(bare)
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, character {error.colno} of it"
+        return f"its reference begins like a JSON object and is none ({error.msg}, {where})."
+    except (ValueError, RecursionError):
+        return "its reference begins like a JSON object and is none (nested too deeply)."
+    return None
+
+
+def most_unnamed(file: Outputs, cases: Iterable[Case]) -> int:
+    """How many outputs of one row are judged by `default`, at most: what a forecast counts with."""
+    found = (whole_object(text) for case in cases for text in case.references_at(1)[:1])
+    counts = (sum(name not in file.named for name in output_names(file, each)) for each in found if each)
+    return max(counts, default=1)
+
+
+def _listed(names: Iterable[str]) -> str:
+    every = list(names)
+    more = f" and {len(every) - _LISTED} more" if len(every) > _LISTED else ""
+    return ", ".join(map(shown, every[:_LISTED])) + more
+
+
+TEXTS = Texts(Path(__file__).with_name("outputs.toml"))
+
+Judge = Rubric | Callable[..., Any]
+# The judgings of one judge, and whether it compares with references.
+Judgings = tuple[Sequence[JudgeCall], bool]
+Keep = Callable[[list[Score]], None]
+
+
+class OutputJudges:
+    """The judges that a metric file names, looked up."""
+
+    def __init__(self, file: Outputs) -> None:
+        """Every judge once, by the name of ours."""
+        self.file = file
+        given = {metric.judge for metrics in file.named.values() for metric in metrics}
+        self._found = {name: load_judge(name) for name in sorted(given)}
+        # Outputs that nobody named: how many a row has at most is not known before the rows are.
+        self.unnamed = 1
+
+    @classmethod
+    def of(cls, settings: Settings) -> "OutputJudges | None":
+        """Those of `--outputs`; None without any."""
+        return cls(read_outputs(settings.outputs)) if settings.outputs else None
+
+    @property
+    def names_given(self) -> tuple[str, ...]:
+        """What each is looked up by."""
+        return tuple(self._found)
+
+    @property
+    def judges(self) -> dict[str, Judge]:
+        """Each under the name that its scores would have by themselves."""
+        return {shelves.judge_name(name): judge for name, judge in self._found.items()}
+
+    @property
+    def asked(self) -> list[tuple[str, Judge]]:
+        """Who is asked about a row at most: one entry for each judge of each output."""
+        times = {DEFAULT: self.unnamed}
+        metrics = [each for name, found in self.file.named.items() for each in found * times.get(name, 1)]
+        return [(shelves.judge_name(metric.judge), self._found[metric.judge]) for metric in metrics]
+
+    def expect(self, cases: Iterable[Case]) -> None:
+        """Counts how many unnamed outputs there are in a row at most."""
+        self.unnamed = most_unnamed(self.file, cases)
+
+    def names(self, exhibit: GradingContext) -> set[str]:
+        """What the scores of this row's outputs are filed under."""
+        parts = parts_of(self.file, exhibit).parts
+        return {f"{part.output}.{metric.filed}" for part in parts for metric in part.metrics}
+
+    def panel(
+        self, judgings: Callable[[Mapping[str, Judge]], list[JudgeCall]], whole: Sequence[JudgeCall]
+    ) -> "OutputPanel":
+        """All of them at their work; `judgings` makes those of some judges, `whole` grade whole answers."""
+        made = {
+            name: (judgings({shelves.judge_name(name): judge}), compares(judge))
+            for name, judge in self._found.items()
+        }
+        return OutputPanel(self.file, made, whole)
+
+
+def compares(judge: Judge) -> bool:
+    """Whether a judge grades nothing that has no reference."""
+    if isinstance(judge, Rubric):
+        return "reference" in judge.needs
+    return "references" in inspect.signature(judge).parameters
+
+
+class OutputPanel(Panel):
+    """The judges of a run whose answers are graded output by output; scores are filed `OUTPUT.JUDGE`."""
+
+    def __init__(
+        self, outputs: Outputs, judgings_of: Mapping[str, Judgings], whole: Sequence[JudgeCall] = ()
+    ) -> None:
+        """`judgings_of` has those of every judge by its name; `whole` grade the answer as it is."""
+        super().__init__(whole)
+        self.outputs, self.judgings_of = outputs, judgings_of
+
+    async def grade(
+        self, exhibit: GradingContext, done: Collection[str] = (), keep: Keep = lambda _: None
+    ) -> list[Score]:
+        """The scores of a row, and whether all of it passed; as `Panel.grade` does.
+
+        `done` may map names to scores: what the verdict on the whole row then needs no second grading for.
+        """
+        known = done if isinstance(done, Mapping) else {}
+        split = parts_of(self.outputs, exhibit)
+        asked = [
+            judging
+            for part in split.parts
+            for metric in part.metrics
+            for judging in self._judgings(part, metric, exhibit)
+        ]
+        scores = await Panel([*self.judgings, *asked]).grade(exhibit, _open(done, known), keep)
+        if PASSED in done or not self.outputs.decides:
+            return scores
+        every = {**known, **{score.judge: score for score in scores}}
+        verdict = self._verdict(exhibit, list(every.values()), split.extra)
+        keep([verdict])
+        return [*scores, verdict]
+
+    def _judgings(self, part: Part, metric: Metric, exhibit: GradingContext) -> list[JudgeCall]:
+        """Those of one judge of one output, or the score itself where no judge is needed."""
+        inner, by_reference = self.judgings_of[metric.judge]
+        ruled = _ruled(part, metric, exhibit, by_reference)
+        return [_already(ruled)] if ruled else [_of_output(each, part, metric) for each in inner]
+
+    def _verdict(self, exhibit: GradingContext, scores: Sequence[Score], extra: Sequence[str]) -> Score:
+        """Whether every output reached its thresholds: what gate, colour and history go by."""
+        mine = [score for score in scores if "output" in score.detail and "@" not in score.judge]
+        missed = [score for score in mine if score.detail.get("passed") is False]
+        undecided = [score for score in mine if score.state == "failed" and "threshold" in score.detail]
+        decided = [score for score in mine if "passed" in score.detail]
+        language = exhibit.case.language
+        comma = TEXTS(language, "comma")
+        detail: dict[str, Any] = {"missed": [score.judge for score in missed], "extra": list(extra)}
+        fields: dict[str, Any] = {"rubric": self.outputs.fingerprint}
+        if missed:
+            reason = comma.join(_told(score, exhibit) for score in missed)
+            unanswered = exhibit.turn.answer.error is not None
+            fields |= {"state": "scored", "value": 0.0, "raw": 0.0, "by_rule": unanswered}
+            kinds = [kind for score in missed if (kind := score.detail.get("not_extracted"))]
+            detail |= {"not_extracted": kinds[0]} if kinds else {}
+        elif undecided:
+            names = comma.join(score.judge for score in undecided)
+            reason = TEXTS(language, "not_graded", names=names)
+            fields |= {"state": "failed"}
+            detail = {"kind": undecided[0].detail.get("kind", "error")}
+        elif not decided:
+            reason, fields = TEXTS(language, "nothing_held"), {"state": "skipped"}
+        else:
+            reason = TEXTS(language, "all_passed")
+            fields |= {"state": "scored", "value": 1.0, "raw": 1.0}
+        return _score(PASSED, exhibit, scale=(0, 1), reason=reason, detail=detail, **fields)
+
+
+def _open(done: Collection[str], known: Mapping[str, Score]) -> Collection[str]:
+    """What needs no grading; without the scores themselves, a row that has no verdict is graded anew."""
+    return done if known or PASSED in done else {name for name in done if "." not in name}
+
+
+def _filed_as(judging: JudgeCall) -> str:
+    """What a judging calls its scores before they are those of an output."""
+    rubrics: Any = getattr(judging, "rubrics", None) or [getattr(judging, "rubric", None)]
+    return str(getattr(rubrics[0], "name", "") or getattr(judging, "name", ""))
+
+
+def _ruled(part: Part, metric: Metric, exhibit: GradingContext, by_reference: bool) -> Score | None:
+    """The score that takes no judge: of what could not be extracted, and of empty texts."""
+    language = exhibit.case.language
+    if part.missing:
+        reason = TEXTS(language, f"not_{part.missing}", output=part.output)
+        told = {"reason": reason, "detail": {"not_extracted": part.missing}, "by_rule": True}
+        return _graded(part, metric, exhibit, right=False, **told)
+    if not by_reference or not part.references or exhibit.turn.answer.error:
+        return None
+    blank = not part.answer.strip()
+    may_be, must_be = (how(not text.strip() for text in part.references) for how in (any, all))
+    if blank and may_be:
+        return _graded(part, metric, exhibit, right=True, reason=TEXTS(language, "both_blank"))
+    if blank or must_be:
+        return _graded(part, metric, exhibit, right=False, reason=TEXTS(language, "one_blank"))
+    return None
+
+
+def _graded(part: Part, metric: Metric, exhibit: GradingContext, *, right: bool, **told: Any) -> Score:
+    grade = {"value": float(right), "raw": metric.scale[right], "scale": metric.scale}
+    score = _score(f"{part.output}.{metric.filed}", exhibit, state="scored", **grade, **told)
+    return _held(score, part, metric)
+
+
+def _already(score: Score) -> JudgeCall:
+    async def judging(_: GradingContext, done: Collection[str]) -> list[Score]:
+        return [] if score.judge in done else [score]
+
+    return judging
+
+
+def _of_output(inner: JudgeCall, part: Part, metric: Metric) -> JudgeCall:
+    """A judging that is shown one output instead of the whole answer."""
+    own, called = f"{part.output}.{metric.filed}", _filed_as(inner)
+
+    async def judging(exhibit: GradingContext, done: Collection[str]) -> list[Score]:
+        marks = [name.removeprefix(own) for name in done if name.partition("@")[0] == own]
+        found = await inner(exhibit_of(part, exhibit), {f"{called}{mark}" for mark in marks})
+        return [_held(_renamed(score, own), part, metric) for score in found]
+
+    return judging
+
+
+def _renamed(score: Score, name: str) -> Score:
+    """Filed under output and judge; a further model of the panel stays named behind them."""
+    _, beside, model = score.judge.partition("@")
+    return score.model_copy(update={"judge": f"{name}{beside}{model}"})
+
+
+def _held(score: Score, part: Part, metric: Metric) -> Score:
+    """The score with its output and threshold, and whether that is reached."""
+    detail = {**score.detail, "output": part.output}
+    if metric.threshold is not None:
+        detail["threshold"] = metric.threshold
+    if score.state == "scored" and ("not_extracted" in detail or metric.threshold is not None):
+        detail["passed"] = _passes(score, part, metric)
+    return score.model_copy(update={"detail": detail})
+
+
+def _passes(score: Score, part: Part, metric: Metric) -> bool:
+    """At or above the threshold; a text that is the reference after normalisation passes every comparison."""
+    unanswered = score.by_rule and score.raw == score.scale[0]
+    if unanswered or metric.threshold is None or score.raw is None:
+        return False
+    if score.raw >= metric.threshold - 1e-9:
+        return True
+    return metric.judge in COMPARES and is_reference(part)
+
+
+def _told(score: Score, exhibit: GradingContext) -> str:
+    """Which output missed what."""
+    if "not_extracted" in score.detail:
+        return TEXTS(exhibit.case.language, "missed_text", name=score.judge)
+    value, threshold = f"{score.raw:.3g}", f"{score.detail.get('threshold'):g}"
+    return TEXTS(exhibit.case.language, "missed", name=score.judge, value=value, threshold=threshold)
+
+
+def _score(judge: str, exhibit: GradingContext, **fields: Any) -> Score:
+    return Score(judge=judge, conversation=exhibit.conversation, turn=exhibit.turn.index, **fields)

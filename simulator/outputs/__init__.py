@@ -1,1 +1,0 @@
-"""A JSON answer in its parts: each named output has judges and thresholds of its own."""
