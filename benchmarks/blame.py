@@ -12,8 +12,6 @@ from datetime import UTC, datetime
 from typing import NamedTuple, get_args
 
 from benchmarks.blame_plants import Plant, grounds, plants
-from simulator.analysis.figures import Summary
-from simulator.analysis.summary import summarise
 from simulator.blame.asking import At, found_anew, sought
 from simulator.blame.attribute import Articles, blames
 from simulator.blame.cause import Blame, Cause, Found
@@ -24,6 +22,8 @@ from simulator.data.knowledge import read_knowledge
 from simulator.grading.judge import Panel
 from simulator.models.pricing import Ledger
 from simulator.stage import Stage
+from simulator.stats.figures import Summary
+from simulator.stats.summary import summarise
 
 CAUSES: tuple[Cause, ...] = get_args(Cause)
 JUDGES = ("turn", "relevance", "groundedness", "similarity", "fluency", "claims", "keigo")

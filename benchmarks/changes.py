@@ -15,12 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
-from simulator.analysis.agreement import Floats
-from simulator.analysis.intervals import student
-from simulator.changes.compared import is_worse
-from simulator.changes.differences import Pair, differences
-from simulator.changes.past import past_runs
 from simulator.core.types import RedRules
+from simulator.stats.agreement import Floats
+from simulator.stats.comparison import Pair, differences, is_worse
+from simulator.stats.history import past_runs
+from simulator.stats.intervals import student
 
 JUDGES, DRAWS = 6, 200
 # Below this a turn is red.

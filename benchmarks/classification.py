@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import classifiers
-from simulator.analysis.classification_table import Ranked, f1_table
 from simulator.commands.app import main as command
 from simulator.core.types import Results
+from simulator.stats.classification import RankedRow, f1_table
 from simulator.storage.run_file import read_run
 
 DATA = Path(os.environ.get("REHEARSAL_BENCH_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
@@ -71,7 +71,7 @@ def held(rows: Path) -> Iterator[tuple[str, Results]]:
         yield bot, read_run(Path(json.loads(out.getvalue())["store"]))
 
 
-def lines(table: Sequence[Ranked]) -> Iterator[str]:
+def lines(table: Sequence[RankedRow]) -> Iterator[str]:
     """The table as text."""
     yield f"{'':22} {'F1':>17} {'accuracy':>17} {'macro F1':>9} {'not extracted':>13}"
     for row in table:

@@ -21,19 +21,18 @@ from zlib import crc32
 
 from benchmarks.customers_data import TURNS, Corpus, corpora
 from benchmarks.lexical_validity import DATA
-from simulator.analysis.agreement import auroc
-from simulator.analysis.figures import Customers, Figure, Lengths
 from simulator.core.errors import RehearsalError
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, load
 from simulator.core.shelves import persona, persona_names
 from simulator.core.types import Answer, Conversation, Ended, GradingContext, Language, Results, Score, Turn
-from simulator.customers.figures import customers, length, spread
-from simulator.customers.guessing import NaiveBayes
 from simulator.experiment import create_run, perform
 from simulator.models.pricing import Ledger
 from simulator.plan import read_plan
 from simulator.stage import Stage
+from simulator.stats.agreement import auroc
+from simulator.stats.customers import NaiveBayes, customers, length, spread
+from simulator.stats.figures import Customers, Figure, Lengths
 from simulator.storage.run_file import find_run, read_run
 from simulator.text.evidence import coverage
 from simulator.users.faults import customer_faults, lines_of

@@ -16,8 +16,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.analysis.bounds import doubts
-from simulator.analysis.sequential import looks, nominal
+from simulator.stats.gate import doubts
+from simulator.stats.sequential import looks, nominal
 
 Floats = NDArray[np.float64]
 # all: right or wrong; grades: 1 to 5 of 5, never below 0.2; even, uneven: any value, close or far apart;

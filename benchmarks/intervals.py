@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.analysis.intervals import LEVEL, interval_of_mean, student, widened
+from simulator.stats.intervals import LEVEL, interval_of_mean, student, widened
 
 Floats = NDArray[np.float64]
 GRADES = np.array([0.2, 0.4, 0.6, 0.8, 1.0])

@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks.measured import ROOT
 from simulator import metrics
-from simulator.analysis.agreement import auroc, spearman
+from simulator.stats.agreement import auroc, spearman
 from simulator.text.evidence import best_agreement, support
 from simulator.text.segments import tokens
 

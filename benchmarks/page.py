@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measured import middle
-from simulator.analysis.gate import decide
-from simulator.analysis.summary import summarise
 from simulator.core.types import RedRules, Results, Score
 from simulator.reports.html import render
+from simulator.stats.gate import decide
+from simulator.stats.summary import summarise
 from tests.rehearsed import JUDGES, large
 
 RUNS = 5

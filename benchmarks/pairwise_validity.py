@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from simulator.analysis import trivial
-from simulator.analysis.intervals import interval_of_mean
 from simulator.core import shelves
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
@@ -31,6 +29,8 @@ from simulator.pairwise.pairs import Pair
 from simulator.pairwise.prompt import PairPrompt
 from simulator.pairwise.sitting import judged
 from simulator.pairwise.stand_in import StandInJudging
+from simulator.stats import agreement
+from simulator.stats.intervals import interval_of_mean
 
 # The dimension that counts where people judged several.
 OVERALL = "overall"
@@ -121,7 +121,7 @@ def scorers(pairs: Sequence[Preferred]) -> list[Scored]:
     exhibits = [(each.pair.one, each.pair.other) for each in pairs]
     lot = random.Random(42)
     found = [
-        Scored("trivial longer", _signs(exhibits, lambda e: trivial.length(e.turn.answer.text))),
+        Scored("trivial longer", _signs(exhibits, lambda e: agreement.length(e.turn.answer.text))),
         Scored("trivial random", [lot.choice((-1, 1)) for _ in pairs]),
     ]
     if any(one.references for one, _ in exhibits):
@@ -140,12 +140,12 @@ def _signs(
 
 
 def _rouge(exhibit: GradingContext) -> float:
-    return trivial.rouge_l(exhibit.turn.answer.text, exhibit.references)
+    return agreement.rouge_l(exhibit.turn.answer.text, exhibit.references)
 
 
 def _precision(exhibit: GradingContext) -> float:
     texts = [passage.text for passage in exhibit.turn.answer.passages]
-    return trivial.token_precision(exhibit.turn.answer.text, texts, exhibit.case.language)
+    return agreement.token_precision(exhibit.turn.answer.text, texts, exhibit.case.language)
 
 
 def show(files: Sequence[Path], settings: Settings, ledger: Ledger, limit: int | None) -> None:
@@ -209,7 +209,7 @@ def _points(said: int, meant: int) -> float:
 
 
 def _longer(pair: Pair) -> int:
-    one, other = map(trivial.length, pair.answers)
+    one, other = map(agreement.length, pair.answers)
     return _sign(other - one)
 
 

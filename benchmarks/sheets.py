@@ -8,8 +8,6 @@ import json
 import os
 import time
 
-from simulator.analysis.gate import decide
-from simulator.analysis.summary import summarise
 from simulator.core.types import RedRules
 from simulator.reports.told import Told
 from simulator.reports.worksheets import worksheets
@@ -17,6 +15,8 @@ from simulator.sheets import google_pull, google_push
 from simulator.sheets.google_api import Door, target
 from simulator.sheets.google_push import PushSummary
 from simulator.sheets.model import Worksheet
+from simulator.stats.gate import decide
+from simulator.stats.summary import summarise
 from tests.rehearsed import JUDGES, large
 from tests.servers.loopback import on_thread
 from tests.servers.sheets import SheetsServer

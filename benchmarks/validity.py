@@ -18,8 +18,6 @@ from typing import NamedTuple
 
 from benchmarks import lexical_validity, pairwise_validity
 from benchmarks.validity_pairs import Pairing, pairings
-from simulator.analysis.calibration import TRIVIAL
-from simulator.analysis.calibration_figures import Scorer
 from simulator.calibration.comparison import Compared, compare
 from simulator.calibration.console import bounded
 from simulator.calibration.dimension import dimension
@@ -31,6 +29,7 @@ from simulator.core.settings import Settings, load
 from simulator.core.shelves import judge_names
 from simulator.models.pricing import Ledger
 from simulator.stage import Stage
+from simulator.stats.calibration import TRIVIAL, Scorer
 
 # Published scorers shown at most, the best first.
 PUBLISHED = 3

@@ -50,12 +50,12 @@ def _stored(folder: Path) -> Path:
 
 def one(way: str, run: str) -> None:
     """The worksheets of a run, written one way or not at all."""
-    from simulator.analysis.gate import decide
-    from simulator.analysis.summary import summarise
     from simulator.core.types import RedRules
     from simulator.reports.told import Told
     from simulator.reports.worksheets import worksheets
     from simulator.sheets import excel
+    from simulator.stats.gate import decide
+    from simulator.stats.summary import summarise
     from simulator.storage.run_file import read_run
     from tests.rehearsed import JUDGES
 

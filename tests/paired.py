@@ -5,8 +5,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from simulator.analysis.summary import summarise
-from simulator.changes.pairs import Side
 from simulator.core import shelves
 from simulator.core.settings import Settings
 from simulator.core.types import (
@@ -21,6 +19,8 @@ from simulator.core.types import (
     Turn,
     Utterance,
 )
+from simulator.stats.comparison import Side
+from simulator.stats.summary import summarise
 from simulator.storage.run_file import RunFile
 
 Key = tuple[str, str, int]

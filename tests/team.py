@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from simulator.analysis.figures import Summary
-from simulator.analysis.summary import summarise
 from simulator.core.types import HumanVerdict, Language, RedRules, Results
+from simulator.stats.figures import Summary
+from simulator.stats.summary import summarise
 from tests.rehearsed import JUDGES, rehearsed
 
 # Turns of the rehearsed run: red ones, then others.

@@ -6,7 +6,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from simulator.analysis.agreement import auroc, average_ranks, binned, kendall, quadratic_kappa, spearman
+from simulator.stats.agreement import auroc, average_ranks, binned, kendall, quadratic_kappa, spearman
 
 
 def test_equal_values_share_the_mean_of_their_ranks() -> None:

@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.analysis.answerability import answerability, handovers, outcome
 from simulator.core.types import Answer, Case, Conversation, Failure, Handover, Results, Turn
 from simulator.reports.answerable import facts, grids
+from simulator.stats.answerability import answerability, handovers, outcome
 from tests.rehearsed import rehearsed
 
 ANSWER = "月額4,180円です。"

@@ -4,12 +4,11 @@ import json
 
 import pytest
 
-from simulator.analysis.bias import Bias, BiasRow, bias_table, is_bound, measure_bias
 from simulator.core.templates import LANGUAGES
 from simulator.core.types import GradingContext, Score, State
 from simulator.probes.making import probes
-from simulator.probes.probe import Probe
 from simulator.probes.sources import bundled
+from simulator.stats.bias import Bias, BiasRow, Probe, bias_table, is_bound, measure_bias
 from tests.playing import RUBRICS, a_stage
 from tests.servers.openai import OpenAIServer
 

@@ -2,15 +2,14 @@
 
 import pytest
 
-from simulator.analysis.calibration import Marked, Yardstick, histogram, humans, measure
-from simulator.analysis.calibration_figures import figures_json
+from simulator.stats.calibration import LabelledGrade, Yardstick, figures_json, histogram, humans, measure
 
 BY = Yardstick(scale=(1, 5), levels=(1, 2, 3, 4), good_from=3.5, seed=1)
 
 
-def rows(*grades_and_labels: tuple[float, float]) -> list[Marked]:
+def rows(*grades_and_labels: tuple[float, float]) -> list[LabelledGrade]:
     """Rows of a group each."""
-    return [Marked(str(at), grade, label) for at, (grade, label) in enumerate(grades_and_labels)]
+    return [LabelledGrade(str(at), grade, label) for at, (grade, label) in enumerate(grades_and_labels)]
 
 
 def test_a_judge_that_agrees_agrees() -> None:
@@ -63,7 +62,7 @@ def test_other_scorers_are_measured_on_the_rows_that_they_have() -> None:
     pairs = ((1, 1), (2, 2), (4, 3), (5, 4), (3, 4))
     known = [{"length": -float(at), "token_precision": float(label)} for at, (_, label) in enumerate(pairs)]
     whole = [
-        Marked(str(at), grade, label, scorers=known[at] | ({"rival": label} if at else {}))
+        LabelledGrade(str(at), grade, label, scorers=known[at] | ({"rival": label} if at else {}))
         for at, (grade, label) in enumerate(pairs)
     ]
     found = measure(whole, BY)
@@ -83,7 +82,7 @@ def test_people_are_compared_with_each_other() -> None:
     """Each vote with the mean of the others; kappa over pairs who met often enough."""
     votes = [(1.0, 1.0), (2.0, 2.0), (3.0, 3.0), (4.0, 4.0), (4.0, 3.0)]
     marked = [
-        Marked(group=str(at), grade=1, people=sum(pair) / 2, votes=pair, annotators=("A", "B"))
+        LabelledGrade(group=str(at), grade=1, people=sum(pair) / 2, votes=pair, annotators=("A", "B"))
         for at, pair in enumerate(votes)
     ]
     found = humans(marked, BY)
@@ -96,9 +95,9 @@ def test_people_are_compared_with_each_other() -> None:
 
 def test_domains_are_kept_apart_and_the_lowest_is_named() -> None:
     """Only those with enough rows can be the lowest."""
-    good = [Marked(f"a{n}", grade=n % 5 + 1, people=n % 5 * 0.75 + 1, part="a") for n in range(10)]
-    bad = [Marked(f"b{n}", grade=5 - n % 5, people=n % 5 * 0.75 + 1, part="b") for n in range(10)]
-    tiny = [Marked("c", grade=1, people=4, part="c")]
+    good = [LabelledGrade(f"a{n}", grade=n % 5 + 1, people=n % 5 * 0.75 + 1, part="a") for n in range(10)]
+    bad = [LabelledGrade(f"b{n}", grade=5 - n % 5, people=n % 5 * 0.75 + 1, part="b") for n in range(10)]
+    tiny = [LabelledGrade("c", grade=1, people=4, part="c")]
     found = measure([*good, *bad, *tiny], BY)
     lowest = found.lowest(10)
 
@@ -114,7 +113,7 @@ def test_no_correlation_at_all_is_more_than_a_negative_one() -> None:
     ranks = [1.0, 2.0, 3.0, 4.0]
     known = {"length": [4.0, 3.0, 1.0, 2.0], "token_recall": [2.0, 4.0, 1.0, 3.0], "rouge_l": [1.0] * 4}
     marked = [
-        Marked(str(at), rank, rank, scorers={name: values[at] for name, values in known.items()})
+        LabelledGrade(str(at), rank, rank, scorers={name: values[at] for name, values in known.items()})
         for at, rank in enumerate(ranks)
     ]
     found = measure(marked, BY)

@@ -6,13 +6,20 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from simulator.analysis.corrected import BlindGrade, Corrected, GradedTurn, blind_grades, correct, shortage
-from simulator.analysis.figures import Summary
-from simulator.analysis.gate import Gate, decide
-from simulator.analysis.intervals import interval_of_mean
-from simulator.analysis.summary import summarise
-from simulator.analysis.summary_json import as_json
 from simulator.core.types import RedRules, Results
+from simulator.stats.corrected import (
+    BlindGrade,
+    CorrectedScore,
+    StratifiedTurn,
+    blind_grades,
+    correct,
+    shortage,
+)
+from simulator.stats.figures import Summary
+from simulator.stats.gate import Gate, decide
+from simulator.stats.intervals import interval_of_mean
+from simulator.stats.summary import summarise
+from simulator.stats.summary_json import as_json
 from tests.graded_blind import JUDGE, graded, verdict
 from tests.rehearsed import JUDGES
 
@@ -28,7 +35,7 @@ class World(NamedTuple):
     labels: int = 75
 
 
-def held(world: World, random_: np.random.Generator) -> list[GradedTurn]:
+def held(world: World, random_: np.random.Generator) -> list[StratifiedTurn]:
     """A run of two conversations per case, with red turns sampled twice as often as the others."""
     shape = (world.cases, 2, 3)
     people = 0.7 + random_.normal(0, 0.12, (world.cases, 1, 1)) + random_.normal(0, 0.15, shape)
@@ -42,7 +49,7 @@ def held(world: World, random_: np.random.Generator) -> list[GradedTurn]:
         size = min(wanted, len(places))
         sampled.flat[random_.choice(places, size, replace=False)] = size / len(places)
     return [
-        GradedTurn(
+        StratifiedTurn(
             case=f"case-{case}",
             conversation=f"case-{case}/{talk}",
             value=float(judge[at]),
@@ -62,9 +69,9 @@ def truth(world: World) -> float:
     return float(np.clip(np.round(5 * people) / 5, 0.2, 1).mean())
 
 
-def uncorrected(turns: list[GradedTurn]) -> tuple[float, float]:
+def uncorrected(turns: list[StratifiedTurn]) -> tuple[float, float]:
     """The interval of the judge's own score."""
-    talks: dict[str, list[GradedTurn]] = {}
+    talks: dict[str, list[StratifiedTurn]] = {}
     for turn in turns:
         talks.setdefault(turn.conversation, []).append(turn)
     means = [sum(t.value for t in talk) / len(talk) for talk in talks.values()]
@@ -115,9 +122,9 @@ def test_the_estimate_by_hand() -> None:
         turn
         for case in range(30)
         for turn in (
-            GradedTurn(f"c{case}", f"c{case}/a", 1.0, "not_red", BlindGrade(0.8)),
-            GradedTurn(f"c{case}", f"c{case}/b", 0.4, "red", BlindGrade(0.6)),
-            GradedTurn(f"c{case}", f"c{case}/b", 0.6, "red", BlindGrade(0.2)),
+            StratifiedTurn(f"c{case}", f"c{case}/a", 1.0, "not_red", BlindGrade(0.8)),
+            StratifiedTurn(f"c{case}", f"c{case}/b", 0.4, "red", BlindGrade(0.6)),
+            StratifiedTurn(f"c{case}", f"c{case}/b", 0.6, "red", BlindGrade(0.2)),
         )
     ]
     found = correct(turns, seed=1)
@@ -137,7 +144,7 @@ def test_each_stratum_is_corrected_by_its_own_labels() -> None:
             red = turn < 2
             human = BlindGrade(0.4 if red else 0.8) if turn in {0, 2} else None
             value, stratum = (0.5, "red") if red else (1.0, "not_red")
-            turns.append(GradedTurn(f"c{case}", f"c{case}/t", value, stratum, human))  # type: ignore[arg-type]
+            turns.append(StratifiedTurn(f"c{case}", f"c{case}/t", value, stratum, human))  # type: ignore[arg-type]
     found = correct(turns, seed=1)
 
     assert found
@@ -151,7 +158,7 @@ def test_turns_sampled_less_often_stand_for_more() -> None:
         for turn in range(10):
             often = turn < 5
             human = BlindGrade(0.4, 0.8) if turn < 4 else BlindGrade(0.8, 0.2) if turn == 5 else None
-            turns.append(GradedTurn(f"c{case}", f"c{case}/t", 0.6 if often else 0.7, "not_red", human))
+            turns.append(StratifiedTurn(f"c{case}", f"c{case}/t", 0.6 if often else 0.7, "not_red", human))
     found = correct(turns, seed=1)
 
     assert found
@@ -164,8 +171,8 @@ def test_what_was_graded_by_rule_is_known() -> None:
         turn
         for case in range(60)
         for turn in (
-            GradedTurn(f"c{case}", f"c{case}/a", 1.0, "not_red", BlindGrade(0.8)),
-            GradedTurn(f"c{case}", f"c{case}/a", 0.2, None, BlindGrade(1.0)),
+            StratifiedTurn(f"c{case}", f"c{case}/a", 1.0, "not_red", BlindGrade(0.8)),
+            StratifiedTurn(f"c{case}", f"c{case}/a", 0.2, None, BlindGrade(1.0)),
         )
     ]
     found = correct(turns, seed=1)
@@ -204,7 +211,7 @@ def test_what_is_missing_is_counted() -> None:
 
 def test_one_case_is_not_enough() -> None:
     """There is nothing to draw, so there is no interval, however many labels there are."""
-    turns = [GradedTurn("c", f"c/{n}", 0.8, "not_red", BlindGrade(0.6)) for n in range(60)]
+    turns = [StratifiedTurn("c", f"c/{n}", 0.8, "not_red", BlindGrade(0.6)) for n in range(60)]
     found = shortage(turns)
 
     assert correct(turns, seed=1) is None
@@ -214,8 +221,8 @@ def test_one_case_is_not_enough() -> None:
 
 def test_a_stratum_of_one_turn_needs_one_label() -> None:
     """More there cannot be."""
-    turns = [GradedTurn(f"c{n}", f"c{n}/a", 0.8, "not_red", BlindGrade(0.6)) for n in range(60)]
-    red = GradedTurn("c1", "c1/b", 0.4, "red")
+    turns = [StratifiedTurn(f"c{n}", f"c{n}/a", 0.8, "not_red", BlindGrade(0.6)) for n in range(60)]
+    red = StratifiedTurn("c1", "c1/b", 0.4, "red")
 
     assert shortage([*turns, red])
     assert correct([*turns, red._replace(human=BlindGrade(0.4))], seed=1)
@@ -236,7 +243,9 @@ def test_only_blind_grades_count_and_reviewers_are_averaged() -> None:
 def test_a_second_reviewer_counts_towards_the_fifty() -> None:
     """Twenty-five turns graded by two people are as many grades as fifty by one."""
     turns = [
-        GradedTurn(f"case {n}", f"talk {n}", 0.8, "red" if n % 2 else "not_red", BlindGrade(0.6, None, count))
+        StratifiedTurn(
+            f"case {n}", f"talk {n}", 0.8, "red" if n % 2 else "not_red", BlindGrade(0.6, None, count)
+        )
         for n in range(25)
         for count in (2,)
     ]
@@ -266,7 +275,7 @@ def test_the_summary_has_it() -> None:
 
 def gate_of(low: float, score: float, high: float, target: float) -> Gate:
     """The gate of a run whose automatic score is far above everything."""
-    corrected = Corrected(score=score, interval=(low, high), n=60, bias={}, power=1)
+    corrected = CorrectedScore(score=score, interval=(low, high), n=60, bias={}, power=1)
     figures = summary(graded(lambda *_: None)).model_copy(update={"score": 0.99, "corrected": corrected})
     return decide(figures, target, 1.0, 1.0)
 
@@ -314,7 +323,7 @@ def test_json_has_the_corrected_score() -> None:
 def test_ten_thousand_cases_are_corrected_at_once() -> None:
     """Within the memory of one block of draws."""
     turns = [
-        GradedTurn(f"c{n}", f"c{n}", 0.8, "not_red", BlindGrade(0.6 + n % 2 / 5) if n < 60 else None)
+        StratifiedTurn(f"c{n}", f"c{n}", 0.8, "not_red", BlindGrade(0.6 + n % 2 / 5) if n < 60 else None)
         for n in range(10_000)
     ]
     found = correct(turns, seed=1, resamples=500)

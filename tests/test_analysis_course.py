@@ -2,7 +2,7 @@
 
 import pytest
 
-from simulator.analysis.course import LAST, course
+from simulator.stats.summary import LAST, course
 from tests.rehearsed import rehearsed
 from tests.rehearsed_page import full
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from simulator.analysis.figures import Summary
-from simulator.analysis.gate import apart, decide
-from simulator.analysis.summary import summarise
 from simulator.core.types import RedRules
+from simulator.stats.figures import Summary
+from simulator.stats.gate import apart, decide
+from simulator.stats.summary import summarise
 from tests.rehearsed import JUDGES, rehearsed
 
 

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.intervals import Kind, simulate
-from simulator.analysis.bounds import clusters as clustered
-from simulator.analysis.bounds import lower
-from simulator.analysis.intervals import FEWEST, clustered_stderr, ends_of, interval_of_mean
 from simulator.core.types import Score
+from simulator.stats.gate import clusters as clustered
+from simulator.stats.gate import lower
+from simulator.stats.intervals import FEWEST, clustered_stderr, ends_of, interval_of_mean
 from tests.properties import examples
 
 VALUES = [0.2, 0.4, 0.6, 0.8, 1.0]

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from simulator.analysis.panel import side_by_side, votes
 from simulator.core.types import Score
+from simulator.stats.agreement import side_by_side, votes
 
 
 def graded(judge: str, grades: Sequence[int], **more: Any) -> list[Score]:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from simulator.analysis.red import primary_judge, red_marks, worst
 from simulator.core.types import RedRules, Score
+from simulator.stats.red import primary_judge, red_marks, worst
 
 TALK = "angry/fees#0"
 

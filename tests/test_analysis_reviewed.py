@@ -2,9 +2,8 @@
 
 import pytest
 
-from simulator.analysis.review import agreement
-from simulator.analysis.reviewed import Findings, Point, as_json, findings, wilson
 from simulator.core.types import HumanVerdict
+from simulator.stats.review import Findings, Point, agreement, findings, reviewed_as_json, wilson
 from tests.team import (
     AGAIN,
     CAMPAIGN,
@@ -120,12 +119,12 @@ def test_nothing_said_is_nothing_found() -> None:
     results = reviewed_run(blind, said(FEE), said(("nobody#0", 1), "right"))
 
     assert findings(results, summary_of(results)) is None
-    assert as_json(None) is None
+    assert reviewed_as_json(None) is None
 
 
 def test_json_has_all_of_it() -> None:
     """Counts, interval, points, articles with their turns, who has what left, and wrong turns."""
-    shown = as_json(
+    shown = reviewed_as_json(
         found(
             said(FEE, "right", "ignored"),
             said(CAMPAIGN, "wrong", comment="資料にある", correct_answer="はい"),

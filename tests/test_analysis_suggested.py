@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from simulator.analysis.suggested import Method, Suggestion, rounded_down, suggest
+from simulator.stats.calibration import Method, Suggestion, rounded_down, suggest
 
 
 def of(

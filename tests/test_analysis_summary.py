@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from simulator.analysis.figures import Summary
-from simulator.analysis.gate import decide
-from simulator.analysis.intervals import interval_of_mean
-from simulator.analysis.summary import excerpt, summarise
-from simulator.analysis.summary_json import as_json
 from simulator.core.types import Ended, RedRules, Results, Score, Spending
+from simulator.stats.figures import Summary
+from simulator.stats.gate import decide
+from simulator.stats.intervals import interval_of_mean
+from simulator.stats.summary import excerpt, summarise
+from simulator.stats.summary_json import as_json
 from tests.golden_files import compare
 from tests.rehearsed import JUDGES, large, rehearsed
 

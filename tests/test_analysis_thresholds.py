@@ -1,6 +1,6 @@
 """From which grade on an answer is good."""
 
-from simulator.analysis.thresholds import best_threshold, threshold_for_precision
+from simulator.stats.calibration import best_threshold, threshold_for_precision
 
 GRADES = [1, 2, 2, 3, 3, 4, 4, 5]
 GOOD = [False, False, False, True, False, True, True, True]

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from simulator.analysis.trivial import length, rouge_l, token_precision, token_recall
+from simulator.stats.agreement import length, rouge_l, token_precision, token_recall
 from simulator.text.overlap import lcs_length
 
 

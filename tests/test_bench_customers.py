@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import customers, customers_data
 from benchmarks.customers import Column, accused, main, told_apart
-from simulator.analysis.figures import Customers
+from simulator.stats.figures import Customers
 from tests.customer_talks import a_case, a_run, a_talk
 
 TURNS: list[dict[str, str]] = [

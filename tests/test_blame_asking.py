@@ -9,7 +9,7 @@ from simulator.blame.of_run import articles_of, as_note, found_before
 from simulator.commands.app import main
 from simulator.core.settings import from_run
 from simulator.core.types import Answer, Passage, Query, Results
-from simulator.outcome import figures_of
+from simulator.stats.outcome import figures_of
 from simulator.storage.run_file import find_run, read_run
 from tests.rehearsed import rehearsed
 from tests.team import summary_of

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from simulator.analysis.bot_usage import bot_usage
 from simulator.commands.app import main
 from simulator.core.types import Answer, Results, Step, Turn, Usage, Utterance
 from simulator.reports import bot_usage as told
+from simulator.stats.summary import bot_usage
 from simulator.storage.results import LARGE, StoredConversations
 from simulator.storage.run_file import RunFile, find_run, read_run
 from tests.paired import a_result, grades_of

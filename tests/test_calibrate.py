@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from simulator.calibration import stored
 from simulator.commands.app import main
 from simulator.core.types import Language
+from simulator.stats import judge_trust
 from tests.golden_files import compare
 from tests.labelled import labelled, written, written_csv
 from tests.servers.faults import Reply
@@ -74,7 +74,7 @@ def test_it_looks_as_it_is_meant_to(command: Any, tmp_path: Path, language: Lang
     (tmp_path / "own.py").write_text(OWN, encoding="utf-8")
     written(tmp_path / "labels.jsonl", labelled(language))
     done = command(*USUAL[:3], "own.py:strict", *USUAL[4:])
-    rubric = stored.read(Path("calibrations/strict-faithfulness-shop.json")).rubric
+    rubric = judge_trust.read(Path("calibrations/strict-faithfulness-shop.json")).rubric
 
     assert done.code == 0
     compare(f"calibrate_{language}.txt", done.out.replace(rubric, "RUBRIC"))
@@ -105,12 +105,12 @@ def test_json_has_the_promised_keys(command: Any) -> None:
 def test_it_is_kept_and_bound_to_its_rubric(command: Any) -> None:
     """Figures and grades, without a text of the answers; a report finds it by the rubric."""
     shown = command(*USUAL, "--json").json
-    kept = stored.read(Path(shown["saved"]))
+    kept = judge_trust.read(Path(shown["saved"]))
 
     assert shown["saved"] == "calibrations/groundedness-faithfulness-shop.json"
     assert (kept.n, kept.rubric, len(kept.rows)) == (36, shown["rubric"], 36)
     assert "guarantee" not in Path(shown["saved"]).read_text(encoding="utf-8")
-    found = stored.calibration_for("groundedness", {shown["rubric"]})
+    found = judge_trust.calibration_for("groundedness", {shown["rubric"]})
     assert found == kept
     assert str(found).startswith("AUROC .9")
 
@@ -121,7 +121,7 @@ def test_a_sample_does_not_replace_the_whole(command: Any) -> None:
     done = command(*USUAL, "--limit", "20", "--json")
 
     assert (done.code, done.json["n"], done.json["saved"]) == (0, 20, None)
-    assert stored.read(Path("calibrations/groundedness-faithfulness-shop.json")).n == 36
+    assert judge_trust.read(Path("calibrations/groundedness-faithfulness-shop.json")).n == 36
     assert "was made from more answers than these" in done.err
 
 

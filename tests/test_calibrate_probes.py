@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from simulator.calibration.biases import StoredBias, bias_for
 from simulator.commands.app import main
+from simulator.stats.judge_trust import StoredBias, bias_for
 from tests.golden_files import compare
 from tests.servers.faults import Reply
 from tests.servers.openai import OpenAIServer, play, serve

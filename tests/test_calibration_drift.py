@@ -9,9 +9,9 @@ import pytest
 
 from simulator.calibration.drift import Frozen, drift, frozen_sets
 from simulator.calibration.outcome import Calibrating, Wish
-from simulator.calibration.stored import Calibration, Drift, save
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings
+from simulator.stats.judge_trust import Calibration, Drift, save
 from tests.labelled import labelled, written
 from tests.playing import a_stage
 from tests.servers.openai import OpenAIServer, serve

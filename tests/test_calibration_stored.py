@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from simulator.calibration import stored
-from simulator.calibration.stored import Calibration, calibration_for, calibrations_for, save
 from simulator.core.errors import InputError
+from simulator.stats import judge_trust
+from simulator.stats.judge_trust import Calibration, calibration_for, calibrations_for, save
 
 
 def a_calibration(**changes: Any) -> Calibration:
@@ -44,7 +44,7 @@ def test_it_holds_for_one_rubric_only(tmp_path: Path) -> None:
     path = save(kept, tmp_path)
 
     assert path == tmp_path / "groundedness-faithfulness-shop.json"
-    assert stored.read(path) == kept
+    assert judge_trust.read(path) == kept
     assert calibration_for("groundedness", {"abc", ""}, folder=tmp_path) == kept
     for judge, rubrics in (("groundedness", {"xyz"}), ("groundedness", {"abc", "xyz"}), ("turn", {"abc"})):
         assert calibration_for(judge, rubrics, folder=tmp_path) is None
@@ -77,6 +77,6 @@ def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text("{}", encoding="utf-8")
 
     with pytest.raises(InputError, match="cannot be read"):
-        stored.read(tmp_path / "none.json")
+        judge_trust.read(tmp_path / "none.json")
     with pytest.raises(InputError, match="not a calibration; make one with: calibrate FILE"):
-        stored.read(tmp_path / "x.json")
+        judge_trust.read(tmp_path / "x.json")

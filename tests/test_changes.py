@@ -7,13 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.analysis.agreement import Floats
-from simulator.changes.companions import companion
-from simulator.changes.comparability import is_replayed
-from simulator.changes.compared import Changes, as_json, changes
-from simulator.changes.differences import Difference, differences, more_needed
-from simulator.changes.pairs import is_guarded
 from simulator.core.types import Answer, Failure
+from simulator.stats.agreement import Floats
+from simulator.stats.comparison import (
+    Changes,
+    Difference,
+    as_json,
+    changes,
+    companion,
+    differences,
+    is_guarded,
+    is_replayed,
+    more_needed,
+)
 from simulator.storage.runs import Head, replay_of
 from tests.paired import Key, a_result, a_side, grades_of, side_of
 from tests.properties import examples

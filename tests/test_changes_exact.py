@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.analysis.agreement import average_ranks
-from simulator.analysis.intervals import student, widened
-from simulator.changes.exact import holm, mcnemar, wilcoxon
-from simulator.changes.trend import mann_kendall, trend
+from simulator.stats.agreement import average_ranks
+from simulator.stats.exact_tests import holm, mcnemar, wilcoxon
+from simulator.stats.history import mann_kendall, trend
+from simulator.stats.intervals import student, widened
 
 KEPT: dict[str, Any] = json.loads(
     (Path(__file__).parent / "data" / "paired_tests.json").read_text(encoding="utf-8")

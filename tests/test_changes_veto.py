@@ -2,7 +2,7 @@
 
 import pytest
 
-from simulator.changes.compared import changes
+from simulator.stats.comparison import changes
 from tests.paired import a_result, a_side, grades_of, side_of
 
 

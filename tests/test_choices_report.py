@@ -13,9 +13,6 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from judges.choice import choice
-from simulator.analysis.choices import choices, standard_error
-from simulator.analysis.gate import decide
-from simulator.analysis.summary import summarise
 from simulator.commands.app import main
 from simulator.core.templates import read_toml
 from simulator.core.types import (
@@ -39,6 +36,9 @@ from simulator.reports.markdown import markdown
 from simulator.reports.sections import sections
 from simulator.reports.sheet_figures import summary_sheet
 from simulator.reports.told import Told
+from simulator.stats.choices import choices, standard_error
+from simulator.stats.gate import decide
+from simulator.stats.summary import summarise
 
 # Subject, right letter, reply: five of eight right, one that states nothing.
 ROWS = [

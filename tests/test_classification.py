@@ -10,19 +10,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simulator.analysis.classification import (
-    Classification,
-    Graded,
-    classify,
-    figures_of,
-    per_class,
-    positive_of,
-)
-from simulator.analysis.classification_run import classifications
-from simulator.analysis.classification_table import f1_table, ranked
 from simulator.commands.app import main
 from simulator.core.types import Answer, Case, Conversation, Results, Run, Score, Turn
 from simulator.reports.classes import section
+from simulator.stats.classification import (
+    Classification,
+    ClassifiedRow,
+    classifications,
+    classify,
+    f1_table,
+    figures_of,
+    per_class,
+    positive_of,
+    ranked,
+)
 
 BINARY = ("0", "1")
 # An awesome list's repositories, about Japanese or not: 60 of 856 are. Printed by lm-evaluation-harness.
@@ -124,7 +125,7 @@ def test_a_guesser_by_lot_gets_what_is_said_of_it() -> None:
 
 def test_the_report_per_class() -> None:
     """The example of scikit-learn's `classification_report`: zero where there is nothing to divide by."""
-    rows = [Graded(*pair) for pair in (("a", "a"), ("b", "a"), ("c", "c"), ("c", "c"), ("c", "b"))]
+    rows = [ClassifiedRow(*pair) for pair in (("a", "a"), ("b", "a"), ("c", "c"), ("c", "c"), ("c", "b"))]
     found = classify(rows, ("a", "b", "c"))
 
     told = [
@@ -145,7 +146,12 @@ def test_the_report_per_class() -> None:
 
 def test_what_was_not_extracted_is_wrong() -> None:
     """It has a column of its own, lowers recall and accuracy, and no precision."""
-    rows = [Graded("1", "1"), Graded("1", None), Graded("0", "0"), Graded("0", "never heard of")]
+    rows = [
+        ClassifiedRow("1", "1"),
+        ClassifiedRow("1", None),
+        ClassifiedRow("0", "0"),
+        ClassifiedRow("0", "never heard of"),
+    ]
     found = classify(rows, BINARY)
 
     assert found.confusion == ((1, 0, 1), (0, 1, 1))
@@ -165,7 +171,7 @@ def test_agreement() -> None:
 
 def test_repeats_of_a_row_are_no_new_rows() -> None:
     """Three answers to each question are drawn together: the error is that of the questions."""
-    rows = [Graded("1" if i % 3 else "0", "1" if i % 5 else "0", f"c{i}") for i in range(300)]
+    rows = [ClassifiedRow("1" if i % 3 else "0", "1" if i % 5 else "0", f"c{i}") for i in range(300)]
     once, thrice = classify(rows, BINARY), classify(rows * 3, BINARY)
 
     assert thrice.f1_stderr == pytest.approx(once.f1_stderr, rel=0.02)

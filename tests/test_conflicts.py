@@ -8,9 +8,9 @@ from typing import Any
 import openpyxl
 import pytest
 
-from simulator.analysis.undecided import undecided
 from simulator.commands.app import main
 from simulator.core.types import GradingContext, Language, Score
+from simulator.stats.red import undecided
 from simulator.storage import results
 from simulator.storage.run_file import find_run, read_run
 from tests.playing import a_case, a_turn, an_exhibit, at, grader

@@ -4,12 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.analysis.figures import Figure
 from simulator.core.types import Conversation, Ended, Facts, Language
-from simulator.customers.figures import (
+from simulator.stats.customers import (
+    NaiveBayes,
     customers,
     early,
     goal_coverage,
+    grams,
+    guessed,
     length,
     lengths,
     openings,
@@ -18,8 +20,7 @@ from simulator.customers.figures import (
     spread,
     thanks,
 )
-from simulator.customers.guessing import NaiveBayes, grams
-from simulator.customers.personas import guessed
+from simulator.stats.figures import Figure
 from simulator.users.faults import lines_of
 from simulator.users.leaving import ScoresByTurn
 from tests.customer_talks import QUESTION, REFERENCE, REFUSAL, UNRELATED, a_case, a_person, a_run, a_talk

@@ -11,10 +11,6 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from simulator.analysis.figures import Summary
-from simulator.analysis.gate import decide
-from simulator.analysis.summary import summarise
-from simulator.analysis.summary_json import as_json
 from simulator.commands.app import main
 from simulator.core.templates import read_toml
 from simulator.core.types import (
@@ -29,7 +25,6 @@ from simulator.core.types import (
     User,
     Utterance,
 )
-from simulator.customers.figures import customers
 from simulator.customers.replaying import AGAIN, second_attempts, superseded
 from simulator.experiment import rehearse
 from simulator.reports.console import paint
@@ -37,6 +32,11 @@ from simulator.reports.customers import TEXT, sentences
 from simulator.reports.html import render
 from simulator.reports.sheet_figures import summary_sheet
 from simulator.reports.told import Told
+from simulator.stats.customers import customers
+from simulator.stats.figures import Summary
+from simulator.stats.gate import decide
+from simulator.stats.summary import summarise
+from simulator.stats.summary_json import as_json
 from simulator.storage.results import counted
 from simulator.storage.run_file import RunFile, read_run
 from simulator.users.faults import KINDS

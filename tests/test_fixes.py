@@ -9,8 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.analysis.figures import Summary
-from simulator.analysis.summary import summarise
 from simulator.blame.cause import Blame, Cause
 from simulator.core.translations import Words
 from simulator.core.types import (
@@ -32,6 +30,8 @@ from simulator.fixes.improve import fixes, improvements
 from simulator.fixes.of_run import improvements_of
 from simulator.fixes.wording import WORDS
 from simulator.reports.fix_words import none_text
+from simulator.stats.figures import Summary
+from simulator.stats.summary import summarise
 from tests.properties import examples
 from tests.rehearsed import rehearsed
 

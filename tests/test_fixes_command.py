@@ -10,7 +10,7 @@ from simulator.commands.app import main
 from simulator.commands.publish import improvements_for
 from simulator.core.settings import from_run
 from simulator.data.cases import read_cases
-from simulator.outcome import figures_of
+from simulator.stats.outcome import figures_of
 from simulator.storage.run_file import read_run
 
 

@@ -10,8 +10,6 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from simulator.analysis.gate import decide
-from simulator.analysis.summary import summarise
 from simulator.blame.cause import Blame, Cause
 from simulator.core.translations import words_of
 from simulator.core.types import Language, RedRules, Results
@@ -28,6 +26,8 @@ from simulator.reports.markdown_fixes import fixes_markdown, fixes_section
 from simulator.reports.told import Told
 from simulator.reports.worksheets import worksheets
 from simulator.sheets.model import SheetWords, layouts
+from simulator.stats.gate import decide
+from simulator.stats.summary import summarise
 from tests.rehearsed import JUDGES, hostile, large, rehearsed
 
 EVIL = "<img src=x onerror=alert(1)>\x1b[2J[bold]=1+1|`@team`](http://x)"

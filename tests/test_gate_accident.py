@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 import yaml
 
-from simulator.analysis.gate import decide
-from simulator.analysis.summary import summarise
 from simulator.commands.app import main
 from simulator.core.errors import InputError
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, from_run
 from simulator.core.translations import Words
 from simulator.core.types import Language, RedRules
-from simulator.outcome import figures_of, gate_of
 from simulator.reports.notes import notes, verdict
+from simulator.stats.gate import decide
+from simulator.stats.outcome import figures_of, gate_of
+from simulator.stats.summary import summarise
 from simulator.storage.run_file import run_ids
 from tests.paired import a_result, grades_of, stored
 from tests.servers.openai import serve

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.gate import Kind, simulate
-from simulator.analysis.bounds import clusters, doubt, doubts, lower, upper
+from simulator.stats.gate import clusters, doubt, doubts, lower, upper
 
 
 def names(count: int) -> list[str]:

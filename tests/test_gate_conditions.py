@@ -5,12 +5,6 @@ from typing import Any
 
 import pytest
 
-from simulator.analysis.bounds import clusters, doubt
-from simulator.analysis.checked import MOST, Checked, check, check_corrected
-from simulator.analysis.corrected import Corrected
-from simulator.analysis.gate import decide_conditions
-from simulator.analysis.measured import Measured, measured, unheard
-from simulator.analysis.summary import summarise
 from simulator.commands.app import main
 from simulator.core.errors import UnknownName
 from simulator.core.settings import Condition, asked, check_names, conditions, read_confidence, read_target
@@ -18,18 +12,32 @@ from simulator.core.translations import Words
 from simulator.core.types import Language, RedRules, Results
 from simulator.reports.gate_table import conditions_table
 from simulator.reports.notes import notes, verdict
+from simulator.stats.corrected import CorrectedScore
+from simulator.stats.gate import (
+    MOST,
+    CheckedCondition,
+    MeasuredFigure,
+    check,
+    check_corrected,
+    clusters,
+    decide_conditions,
+    doubt,
+    measured,
+    unheard,
+)
+from simulator.stats.summary import summarise
 from tests.paired import a_result, grades_of, stored
 from tests.rehearsed import JUDGES, rehearsed
 
 
-def shares(hits: int, n: int, repeats: int = 1) -> Measured:
+def shares(hits: int, n: int, repeats: int = 1) -> MeasuredFigure:
     """So many of n questions were answered well, each asked so often."""
     values = [float(place < hits) for place in range(n) for _ in range(repeats)]
     found = clusters(values, [f"q{place}" for place in range(n) for _ in range(repeats)])
-    return Measured(found.mean, found, len(values), talks=len(values))
+    return MeasuredFigure(found.mean, found, len(values), talks=len(values))
 
 
-def checked(text: str, found: Measured, level: float | None = 0.95) -> Checked:
+def checked(text: str, found: MeasuredFigure, level: float | None = 0.95) -> CheckedCondition:
     """One condition decided."""
     (condition,) = conditions(text)
     return check(condition, found, level, 0.05)
@@ -137,8 +145,8 @@ def test_too_close_for_any_number() -> None:
 def test_missing_values_and_missing_questions_never_pass() -> None:
     """However good the rest is."""
     assert checked("turn >= 0.5", shares(100, 100)._replace(failed=6)).lack == "ungraded"
-    assert checked("turn >= 0.5", Measured(None, None, 0)).lack == "nothing"
-    assert checked("severity_major == 0", Measured(None, None, 0)).decision == "undecided"
+    assert checked("turn >= 0.5", MeasuredFigure(None, None, 0)).lack == "nothing"
+    assert checked("severity_major == 0", MeasuredFigure(None, None, 0)).decision == "undecided"
 
 
 def test_a_count_is_a_fact_that_says_how_far_it_goes() -> None:
@@ -207,7 +215,7 @@ def test_shares_have_their_sign() -> None:
 def test_people_decide_where_they_graded() -> None:
     """The corrected score passes by its own interval; for more certainty the interval is wider."""
     of_judge = checked("score >= 0.8", shares(100, 100))
-    corrected = Corrected(score=0.85, interval=(0.81, 0.89), n=60, bias={}, power=1)
+    corrected = CorrectedScore(score=0.85, interval=(0.81, 0.89), n=60, bias={}, power=1)
 
     assert check_corrected(of_judge, corrected, 0.95).decision == "passed"
     assert check_corrected(of_judge, corrected, 0.999).decision == "undecided"
@@ -237,7 +245,7 @@ def test_every_figure_agrees_with_the_summary(name: str, value: float | None) ->
     assert found.cases == (0 if found.found is None else len(found.found.sizes))
 
 
-def a_gate(level: float | None = 0.95, **figures: Measured) -> Any:
+def a_gate(level: float | None = 0.95, **figures: MeasuredFigure) -> Any:
     """The gate over some figures of a calm run."""
     results = rehearsed()
     summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
@@ -256,9 +264,11 @@ def a_gate(level: float | None = 0.95, **figures: Measured) -> Any:
     (shares(60, 60), shares(20, 60), "missed", "未達（2 件の条件のうち 1 件が未達、確かさ 95%）",
      "Missed (1 of 2 conditions, 95 % sure)"),
     (shares(36, 40), shares(60, 60), "undecided", "判定保留（あと約 ", "Undecided (about "),
-    (shares(36, 40), Measured(None, None, 0), "undecided", "判定保留", "Undecided"),
+    (shares(36, 40), MeasuredFigure(None, None, 0), "undecided", "判定保留", "Undecided"),
 ])  # fmt: skip
-def test_the_verdict_in_a_phrase(score: Measured, refused: Measured, decision: str, ja: str, en: str) -> None:
+def test_the_verdict_in_a_phrase(
+    score: MeasuredFigure, refused: MeasuredFigure, decision: str, ja: str, en: str
+) -> None:
     """All have to hold; one that is missed for sure decides; what is open says how much is missing."""
     gate, summary = a_gate(score=score, refused_correctly=refused)
 

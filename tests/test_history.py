@@ -10,13 +10,12 @@ from typing import Any
 
 import pytest
 
-from simulator.changes.history import as_json, history
-from simulator.changes.past import PastRun, past_run, past_runs
 from simulator.commands.app import main
 from simulator.core.settings import from_run
 from simulator.core.types import Answer, Failure
-from simulator.outcome import figures_of
 from simulator.reports.history_words import Told
+from simulator.stats.history import PastRun, as_json, history, past_run, past_runs
+from simulator.stats.outcome import figures_of
 from simulator.storage.run_file import note, read_run
 from simulator.storage.runs import replay_of
 from tests.paired import START, a_result, grades_of, stored
@@ -183,9 +182,9 @@ def test_the_figures_are_those_of_the_report() -> None:
 
 def test_the_worksheet_has_the_same_score(capsys: pytest.CaptureFixture[str]) -> None:
     """推移 and this command: one figure. The hour may differ: the worksheet's is that of Japan."""
-    from simulator.analysis.gate import decide
     from simulator.reports.sheet_figures import history_sheet
     from simulator.reports.told import Told as Sheet
+    from simulator.stats.gate import decide
 
     results = a_result(grades_of([0.83, 0.61, 0.4]), "1-run")
     summary = figures_of(results, from_run(results.run.settings))

@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from simulator.analysis.gate import decide
-from simulator.analysis.summary import summarise
 from simulator.core.types import Language, RedRules, Results, Run
 from simulator.reports.told import Told
 from simulator.reports.worksheets import worksheets
@@ -23,6 +21,8 @@ from simulator.sheets.model import (
     language_of,
     layouts,
 )
+from simulator.stats.gate import decide
+from simulator.stats.summary import summarise
 from tests.test_worksheets import told
 
 

@@ -17,7 +17,7 @@ from simulator.load.figures import Load, as_json, load_of, times
 from simulator.load.pace import Pace
 from simulator.load.telling import TEXT, cautions, facts, headline
 from simulator.load.times import Asked, Sat, sittings_of
-from simulator.outcome import figures_of
+from simulator.stats.outcome import figures_of
 from simulator.storage.run_file import find_run, read_run
 from tests.servers.bot import Asked as Question
 from tests.servers.bot import answers, serve

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from simulator.analysis.classification import Graded as LabelledRow
-from simulator.analysis.classification import classify
 from simulator.matrix.against import Graded, against_best
 from simulator.matrix.labelled import Read, f1_against_best
+from simulator.stats.classification import ClassifiedRow as LabelledRow
+from simulator.stats.classification import classify
 
 
 def graded(*values: float, rubrics: tuple[str, ...] = ()) -> Graded:

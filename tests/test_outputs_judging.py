@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from simulator.analysis.red import red_marks
 from simulator.core.types import Answer, Case, Failure, GradingContext, RedRules, Score, Turn
 from simulator.grading.outputs import OutputPanel
 from simulator.grading.panel import Grading
+from simulator.stats.red import red_marks
 from tests.playing import a_stage
 from tests.servers.openai import OpenAIServer, Reply
 

@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 import pytest
 
-from simulator.analysis.summary import summarise
 from simulator.commands.app import main
 from simulator.core import shelves
 from simulator.core.settings import Settings, load
+from simulator.stats.summary import summarise
 from simulator.storage.run_file import find_run, read_run
 
 PAGES = ("quickstart.ja.md", "quickstart.md")

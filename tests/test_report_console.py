@@ -7,13 +7,13 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from simulator.analysis.gate import decide
-from simulator.analysis.summary import summarise
 from simulator.core.translations import Words
 from simulator.core.types import Language, RedRules, Results
 from simulator.reports.console import paint, paint_sections
 from simulator.reports.section import Section
 from simulator.reports.table import Cell, Table
+from simulator.stats.gate import decide
+from simulator.stats.summary import summarise
 from tests.golden_files import compare
 from tests.rehearsed import JUDGES, hostile, rehearsed
 

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.analysis.gate import decide
-from simulator.analysis.summary import summarise
 from simulator.core.types import Language, RedRules, Results
 from simulator.reports.html import render, side_by_side
 from simulator.reports.html_pair import Painted
 from simulator.reports.html_talks import LONGEST, PAGE
 from simulator.reports.standing import Standing, Standings
+from simulator.stats.gate import decide
+from simulator.stats.summary import summarise
 from tests.golden_files import compare
 from tests.properties import examples
 from tests.rehearsed import JUDGES, hostile, large, rehearsed

@@ -4,13 +4,13 @@ import re
 
 import pytest
 
-from simulator.analysis.figures import Mean
 from simulator.core.translations import Words
 from simulator.core.types import RedRules
 from simulator.reports.html_course import charts
 from simulator.reports.html_heat import Heat, heat_map
 from simulator.reports.html_page import shade
 from simulator.reports.standing import UNKNOWN
+from simulator.stats.figures import Mean
 from tests.rehearsed import large, rehearsed
 from tests.rehearsed_page import full
 from tests.test_report_html import painted, rendered

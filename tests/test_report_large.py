@@ -5,15 +5,15 @@ import re
 
 import pytest
 
-from simulator.analysis.figures import Summary
-from simulator.analysis.gate import decide
-from simulator.analysis.summary import summarise
 from simulator.core.types import RedRules, Results
 from simulator.reports import html, html_choice
 from simulator.reports.json_file import json_lines
 from simulator.reports.told import Told
 from simulator.reports.turn_rows import turn_rows
 from simulator.sheets.model import LazyRows
+from simulator.stats.figures import Summary
+from simulator.stats.gate import decide
+from simulator.stats.summary import summarise
 from tests.rehearsed import JUDGES, large
 
 ROOMY = "会話が多いため"

@@ -2,12 +2,12 @@
 
 import pytest
 
-from simulator.analysis.figures import Summary
-from simulator.analysis.gate import decide
-from simulator.analysis.summary import summarise
 from simulator.core.translations import Words, goal, points
 from simulator.core.types import RedRules, Results, Spending
 from simulator.reports.notes import notes, short_of, verdict
+from simulator.stats.figures import Summary
+from simulator.stats.gate import decide
+from simulator.stats.summary import summarise
 from tests.rehearsed import JUDGES, rehearsed
 
 

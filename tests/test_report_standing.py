@@ -12,13 +12,6 @@ import pytest
 from pydantic import JsonValue
 from rich.console import Console
 
-from simulator.analysis.bias import BiasRow
-from simulator.analysis.figures import Summary
-from simulator.analysis.gate import decide
-from simulator.analysis.summary import summarise
-from simulator.calibration import biases, stored
-from simulator.calibration.biases import StoredBias, bias_for
-from simulator.calibration.stored import Calibration, Drift
 from simulator.commands.app import main
 from simulator.core.translations import words_of
 from simulator.core.types import Language, RedRules, Results
@@ -26,6 +19,12 @@ from simulator.reports.console import paint
 from simulator.reports.html import render
 from simulator.reports.notes import Note
 from simulator.reports.standing import TEXTS, Standings, bias_text, blocks, by_rule, standings
+from simulator.stats import judge_trust
+from simulator.stats.bias import BiasRow
+from simulator.stats.figures import Summary
+from simulator.stats.gate import decide
+from simulator.stats.judge_trust import Calibration, Drift, StoredBias, bias_for
+from simulator.stats.summary import summarise
 from simulator.storage.run_file import read_run
 from tests.golden_files import compare
 from tests.rehearsed import JUDGES, rehearsed
@@ -88,16 +87,16 @@ def test_customers_who_were_told_different_things_are_an_alarm() -> None:
 
 def everything(language: Language) -> Results:
     """A run with a calibrated judge, a biased one, one without discrimination, and one that has drifted."""
-    stored.save(a_calibration(language=language))
+    judge_trust.save(a_calibration(language=language))
     poor: dict[str, JsonValue] = {
         "auroc": 0.66, "intervals": {"auroc": [0.58, 0.73]}, "poor_discrimination": True,
         "commonest": {"grade": 5, "share": 0.924},
     }  # fmt: skip
-    stored.save(a_calibration("fluency", language="en", n=1222, label="naturalness", figures=poor))
+    judge_trust.save(a_calibration("fluency", language="en", n=1222, label="naturalness", figures=poor))
     flipped = a_row(
         "flipped_fact", "turn.correctness", expects="falls", bound=2, fell=0.8, turned=0.68, language=language
     )
-    biases.save(
+    judge_trust.biases_save(
         a_bias(a_row("padding", language=language), a_row("angry", held=True, language=language), flipped)
     )
     drift = [DRIFTED.model_dump(mode="json")]
@@ -122,8 +121,8 @@ def test_it_looks_as_it_is_meant_to(language: Language) -> None:
 
 def test_agreement_stands_beside_the_mean_of_exactly_that_rubric() -> None:
     """The words that a support lead reads; None and 未校正 for whoever was never compared with people."""
-    stored.save(a_calibration())
-    stored.save(a_calibration("similarity", rubric="another prompt"))
+    judge_trust.save(a_calibration())
+    judge_trust.save(a_calibration("similarity", rubric="another prompt"))
     _, known = known_of(rehearsed("ja"))
     groundedness, similarity = known.judges["groundedness"], known.judges["similarity"]
 
@@ -148,7 +147,7 @@ def test_agreement_stands_beside_the_mean_of_exactly_that_rubric() -> None:
 )
 def test_a_figure_has_a_word(figures: dict[str, JsonValue], n: int, level: str) -> None:
     """By its size, unless chance is not ruled out or there are too few answers."""
-    stored.save(a_calibration(figures=figures, n=n))
+    judge_trust.save(a_calibration(figures=figures, n=n))
     _, known = known_of(rehearsed("en"), "en")
 
     assert known.judges["groundedness"].level == TEXTS("en", level)
@@ -168,10 +167,10 @@ def test_every_kind_of_bias_has_words() -> None:
 
 def test_biases_of_another_language_or_rubric_warn_of_nothing() -> None:
     """But twins concern both languages."""
-    biases.save(a_bias(a_row("padding", language="en"), a_row("twin", language="en")))
+    judge_trust.biases_save(a_bias(a_row("padding", language="en"), a_row("twin", language="en")))
     _, japanese = known_of(rehearsed("ja"))
     assert japanese.judges["turn"].warnings == ("要注意: 同じ内容でも英語では +0.4",)
-    biases.save(a_bias(a_row("padding"), rubric="another"))
+    judge_trust.biases_save(a_bias(a_row("padding"), rubric="another"))
     _, other = known_of(rehearsed("ja"))
     assert other.judges["turn"].warnings == ()
 
@@ -186,14 +185,14 @@ def test_judges_that_only_compare_are_left_out_until_they_are_calibrated() -> No
     _, known = known_of(results, judges=("turn", "rouge_l"))
     assert list(known.judges) == ["turn"]
 
-    stored.save(a_calibration("rouge_l", rubric="cosine-1"))
+    judge_trust.save(a_calibration("rouge_l", rubric="cosine-1"))
     _, known = known_of(results, judges=("turn", "rouge_l"))
     assert list(known.judges) == ["turn", "rouge_l"]
 
 
 def test_a_model_of_the_panel_has_the_calibration_of_its_own_rubric() -> None:
     """Its grades are filed under `turn@model`, its calibration under the judge."""
-    stored.save(a_calibration("turn", rubric="turn-by-other"))
+    judge_trust.save(a_calibration("turn", rubric="turn-by-other"))
     results = rehearsed("ja")
     beside = [
         s.model_copy(update={"judge": "turn@other", "rubric": "turn-by-other"})
@@ -245,7 +244,7 @@ def test_a_steady_judge_is_said_to_be_steady() -> None:
 def test_the_page_has_it_below_the_table_of_means() -> None:
     """As text only, whatever a data set is called."""
     results = everything("ja")
-    stored.save(a_calibration("similarity", dataset="<b>set</b>"))
+    judge_trust.save(a_calibration("similarity", dataset="<b>set</b>"))
     summary, known = known_of(results)
     page = render(results, summary, decide(summary, 0.9, 0.1), "ja", known)
     heat, _, rest = page.partition('<details class="trust" open>')
@@ -274,8 +273,8 @@ def test_a_stand_in_has_no_standing_whoever_calibrated_it(
     assert main([*told, "--json"]) == 0
     run = Path(json.loads(capsys.readouterr().out)["store"])
     for judge, rubric in {score.judge: score.rubric for score in read_run(run).scores}.items():
-        stored.save(a_calibration(judge, rubric=rubric, model="lexical"))
-        biases.save(a_bias(a_row("padding", judge), judge=judge, rubric=rubric))
+        judge_trust.save(a_calibration(judge, rubric=rubric, model="lexical"))
+        judge_trust.biases_save(a_bias(a_row("padding", judge), judge=judge, rubric=rubric))
     main(["report", "--json"])
     out, err = capsys.readouterr()
     page = run.with_name("report.html").read_text(encoding="utf-8")
@@ -294,8 +293,8 @@ def test_a_model_keeps_its_standing_beside_stand_ins() -> None:
         s.model_copy(update={"rubric": "lexical-3-abc"}) if s.judge == "similarity" else s
         for s in results.scores
     ]
-    stored.save(a_calibration())
-    stored.save(a_calibration("similarity", rubric="lexical-3-abc", model="lexical"))
+    judge_trust.save(a_calibration())
+    judge_trust.save(a_calibration("similarity", rubric="lexical-3-abc", model="lexical"))
     _, known = known_of(results.model_copy(update={"scores": tuple(counted)}))
 
     assert known.judges["groundedness"].calibration

@@ -2,11 +2,11 @@
 
 import json
 
-from simulator.analysis.figures import Summary
-from simulator.analysis.summary import summarise
 from simulator.core.translations import Words
 from simulator.core.types import RedRules, Results
 from simulator.reports.table import Table, money, personas_table, rules_text, usage_table
+from simulator.stats.figures import Summary
+from simulator.stats.summary import summarise
 from tests.golden_files import compare
 from tests.rehearsed import JUDGES, hostile, rehearsed
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.analysis.gate import Problem
-from simulator.analysis.red import KINDS
 from simulator.core.templates import one
 from simulator.core.translations import WORDS_FILE, Words, plain
 from simulator.core.types import Ended, Failure, Role, Status
+from simulator.stats.gate import Problem
+from simulator.stats.red import KINDS
 from simulator.users.guard import RULES
 
 ENTRIES = [

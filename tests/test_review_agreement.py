@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simulator.analysis.agreement import auroc, quadratic_kappa
-from simulator.analysis.review import Review, agreement, as_json, weighted_auroc, weighted_kappa
-from simulator.analysis.summary import summarise
 from simulator.core.types import RedRules, Results
+from simulator.stats.agreement import auroc, quadratic_kappa
+from simulator.stats.review import Review, agreement, as_json, weighted_auroc, weighted_kappa
+from simulator.stats.summary import summarise
 from tests.graded_blind import JUDGE, graded, verdict
 from tests.rehearsed import JUDGES
 

@@ -6,12 +6,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from simulator.analysis.gate import decide
-from simulator.analysis.review import agreement
-from simulator.analysis.reviewed import findings
 from simulator.core.types import HumanVerdict, Language, Results
 from simulator.review.console import Read, Shown, paint
 from simulator.review.excerpt import markdown
+from simulator.stats.gate import decide
+from simulator.stats.review import agreement, findings
 from tests.golden_files import compare
 from tests.rehearsed import hostile
 from tests.team import AGAIN, CAMPAIGN, FEE, GOOD, RETURN, RETURNS, TIMEOUT, reviewed_run, said, summary_of

@@ -6,7 +6,6 @@ from typing import Any
 import openpyxl
 import pytest
 
-from simulator.analysis.blind import blind_sample
 from simulator.core.errors import InputError
 from simulator.core.types import HumanVerdict, Language, Results
 from simulator.reports.worksheets import worksheets
@@ -15,6 +14,7 @@ from simulator.review.sources import Entry, source_of
 from simulator.review.taking import Taken, take
 from simulator.sheets import excel
 from simulator.sheets.model import PulledRow
+from simulator.stats.review import blind_sample
 from tests.excel import Person
 from tests.rehearsed import hostile, rehearsed
 from tests.team import FEE, GOOD, summary_of

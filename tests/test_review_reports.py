@@ -5,15 +5,15 @@ import io
 import pytest
 from rich.console import Console
 
-from simulator.analysis.corrected import Corrected
-from simulator.analysis.figures import Summary
-from simulator.analysis.gate import decide
-from simulator.analysis.summary import summarise
 from simulator.core.translations import Words
 from simulator.core.types import Language, RedRules, Results
 from simulator.reports.console import paint
 from simulator.reports.html import render
 from simulator.reports.notes import corrected_line, notes, verdict
+from simulator.stats.corrected import CorrectedScore
+from simulator.stats.figures import Summary
+from simulator.stats.gate import decide
+from simulator.stats.summary import summarise
 from tests.graded_blind import JUDGE, graded
 from tests.rehearsed import JUDGES
 
@@ -28,7 +28,7 @@ def summary(results: Results = HELD) -> Summary:
 def corrected(score: float = 0.82, low: float = 0.78, high: float = 0.86) -> Summary:
     """A summary with these figures."""
     bias = {"red": -0.04, "not_red": 0.09}
-    known = Corrected(score=score, interval=(low, high), n=60, bias=bias, power=1)
+    known = CorrectedScore(score=score, interval=(low, high), n=60, bias=bias, power=1)
     return summary().model_copy(update={"score": 0.87, "corrected": known})
 
 
@@ -102,7 +102,9 @@ def test_notes_say_in_which_way_the_judge_was_off() -> None:
     )
 
     same = corrected().model_copy(
-        update={"corrected": Corrected(score=0.8, interval=(0.7, 0.9), n=60, bias={"red": 0.001}, power=1)}
+        update={
+            "corrected": CorrectedScore(score=0.8, interval=(0.7, 0.9), n=60, bias={"red": 0.001}, power=1)
+        }
     )
     assert any(
         "要確認のターンで人とほぼ同じです" in note.text

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from simulator.analysis.blind import Drawn, blind_sample
-from simulator.analysis.figures import Summary
-from simulator.analysis.summary import everyone_who_graded, summarise
 from simulator.commands.app import main
 from simulator.core.settings import from_run
 from simulator.core.types import HumanVerdict, Results
 from simulator.sheets import google_api
+from simulator.stats.figures import Summary
+from simulator.stats.review import SampledTurn, blind_sample
+from simulator.stats.summary import everyone_who_graded, summarise
 from simulator.storage.run_file import find_run, read_run
 from tests.excel import Person
 from tests.pushing import KEY, column, letter, row_of, sheets_server
@@ -83,7 +83,7 @@ def figures(results: Results) -> Summary:
     return summarise(results, rules=settings.red, judges=judges, seed=settings.seed)
 
 
-def sample(results: Results) -> tuple[Drawn, ...]:
+def sample(results: Results) -> tuple[SampledTurn, ...]:
     """The turns that people grade blind."""
     return blind_sample(results, figures(results))
 

@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
-from simulator.analysis import spoken
-from simulator.analysis.answerability import answerability, handovers
-from simulator.analysis.gate import decide
-from simulator.analysis.summary_json import as_json
 from simulator.commands.app import main
 from simulator.core.settings import from_run
 from simulator.core.types import Results
 from simulator.masking import masks_of
-from simulator.outcome import figures_of
 from simulator.reports.html import render
 from simulator.reports.told import Told
 from simulator.reports.turn_rows import turn_rows
 from simulator.reports.worksheets import worksheets
+from simulator.stats import summary as spoken
+from simulator.stats.answerability import answerability, handovers
+from simulator.stats.gate import decide
+from simulator.stats.outcome import figures_of
+from simulator.stats.summary_json import as_json
 from simulator.storage import results as overview
 from simulator.storage import results as reading
 from simulator.storage.run_file import find_run, read_run

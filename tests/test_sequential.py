@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from simulator.analysis.sequential import alpha_at, batches, looks, nominal
 from simulator.commands.app import main
+from simulator.stats.sequential import alpha_at, batches, looks, nominal
 from simulator.storage.run_file import find_run, read_run
 from tests.playing import a_case, a_talk
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from simulator.analysis.blind import SIZE, blind_sample
-from simulator.analysis.gate import decide
-from simulator.analysis.summary import summarise
 from simulator.core.types import Answer, Language, RedRules, Results, Score, Turn
 from simulator.reports.told import Told
 from simulator.reports.worksheets import worksheets
 from simulator.sheets.model import Worksheet
+from simulator.stats.gate import decide
+from simulator.stats.review import SIZE, blind_sample
+from simulator.stats.summary import summarise
 from tests.golden_files import compare
 from tests.rehearsed import rehearsed
 

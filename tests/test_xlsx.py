@@ -13,8 +13,6 @@ import openpyxl
 import pytest
 from openpyxl.xml.functions import fromstring, localname
 
-from simulator.analysis.gate import decide
-from simulator.analysis.summary import everyone_who_graded, summarise
 from simulator.core.errors import CaseFileError, RunFileError
 from simulator.core.types import Language, RedRules
 from simulator.reports.told import Told
@@ -23,6 +21,8 @@ from simulator.sheets import excel
 from simulator.sheets.excel_read import read_edited
 from simulator.sheets.merge import cell_text, lines_high, units
 from simulator.sheets.model import Choice, Column, Row, SheetCell, Worksheet
+from simulator.stats.gate import decide
+from simulator.stats.summary import everyone_who_graded, summarise
 from tests.golden_files import compare
 from tests.rehearsed import hostile
 from tests.test_worksheets import told

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from simulator.analysis.figures import Summary
 from simulator.blame.attribute import Articles, looks
 from simulator.blame.cause import Found
 from simulator.blame.corpus import title_of
@@ -17,8 +16,9 @@ from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import Answer, Passage, Query, Rag, Results
 from simulator.models.pricing import Ledger
-from simulator.outcome import figures_of
 from simulator.stage import Stage
+from simulator.stats.figures import Summary
+from simulator.stats.outcome import figures_of
 from simulator.storage.run_file import note, read_run
 from simulator.text.segments import normalise, sentences
 from simulator.text.spelling import KANA_ONLY, Pair, pairs, words

@@ -7,7 +7,6 @@ failure comes first in the chain customer, knowledge, search, answer is the one 
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from simulator.analysis.figures import Summary
 from simulator.blame import telling
 from simulator.blame.cause import Blame, Cause, Found
 from simulator.blame.corpus import Corpus
@@ -16,6 +15,7 @@ from simulator.blame.missing import missing
 from simulator.blame.outdated import outdated
 from simulator.blame.telling import say
 from simulator.core.types import Conversation, GradingContext, Passage, Results, Score, Turn, compact
+from simulator.stats.figures import Summary
 from simulator.users.faults import spoilt_turns
 
 Articles = tuple[Passage, ...]

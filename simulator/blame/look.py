@@ -5,11 +5,11 @@ from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple, TypeGuard
 
-from simulator.analysis.figures import RedTurn
 from simulator.blame.cause import Found
 from simulator.blame.corpus import Corpus, article_of, title_of
 from simulator.blame.need import Need, is_retrieved, need_of, references_of
 from simulator.core.types import Answer, GradingContext, Score, Turn
+from simulator.stats.figures import RedTurn
 from simulator.text.evidence import (
     Agreement,
     Finding,

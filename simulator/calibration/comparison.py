@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from simulator.analysis import trivial
-from simulator.analysis.calibration import Marked, Yardstick, measure
-from simulator.analysis.calibration_figures import Figures
 from simulator.calibration.dimension import Dimension
 from simulator.calibration.grading import Grade, Graded, grades_of
 from simulator.calibration.labels import LabelFile, Labelled, exhibit_of
 from simulator.core.errors import InputError, UnknownName
+from simulator.stats import agreement
+from simulator.stats.calibration import Figures, LabelledGrade, Yardstick, measure
 
 # Where the rows of several domains stand together, the first of these that tells them apart.
 _DOMAINS = ("domain", "subset", "dataset", "topic", "category")
@@ -104,10 +103,10 @@ def _nothing(file: LabelFile, label: Dimension, counts: Counts) -> str:
     return f"{file.path}: the judge skipped all {counts.skipped} rows: {counts.reason}{hint}"
 
 
-def _marked(grade: Grade, label: Dimension, domain: str, apart: str) -> Marked:
+def _marked(grade: Grade, label: Dimension, domain: str, apart: str) -> LabelledGrade:
     said = label.said(grade.row)
     assert said is not None  # noqa: S101 - rows without a label were left out
-    return Marked(
+    return LabelledGrade(
         group=grade.row.group,
         grade=grade.value,
         people=said.mean,
@@ -122,12 +121,12 @@ def _trivial(row: Labelled, apart: str) -> dict[str, float]:
     """What can be said without judging, as far as the row has something to compare with."""
     case, answer = row.case, row.case.answer or ""
     references = exhibit_of(row, apart).references
-    found = {"length": trivial.length(answer)}
+    found = {"length": agreement.length(answer)}
     if case.contexts:
-        found["token_precision"] = trivial.token_precision(answer, case.contexts, case.language)
+        found["token_precision"] = agreement.token_precision(answer, case.contexts, case.language)
     if references:
-        found["token_recall"] = trivial.token_recall(answer, references, case.language)
-        found["rouge_l"] = trivial.rouge_l(answer, references)
+        found["token_recall"] = agreement.token_recall(answer, references, case.language)
+        found["rouge_l"] = agreement.rouge_l(answer, references)
     return found
 
 

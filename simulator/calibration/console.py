@@ -9,16 +9,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from simulator.analysis.calibration import ENOUGH, TRIVIAL
-from simulator.analysis.calibration_figures import Bounds, Figures, Scorer
-from simulator.analysis.resampling import RESAMPLES
 from simulator.calibration.comparison import Compared
 from simulator.calibration.dimension import Dimension
 from simulator.calibration.grading import Grader
-from simulator.calibration.stored import Calibration, short
 from simulator.core.document import wrap
 from simulator.core.templates import Texts
 from simulator.core.translations import plain
+from simulator.stats.calibration import ENOUGH, TRIVIAL, FigureInterval, Figures, Scorer
+from simulator.stats.intervals import RESAMPLES
+from simulator.stats.judge_trust import Calibration, short
 
 WORDS = Texts(Path(__file__).with_name("words.toml"))
 # The longest bar of a histogram, in marks of two cells.
@@ -230,7 +229,7 @@ class _Painter:
         return plain(text).encode(encoding, "replace").decode(encoding)
 
 
-def bounded(bounds: Bounds, *, signed: bool = False) -> str:
+def bounded(bounds: FigureInterval, *, signed: bool = False) -> str:
     """`.83 [.77, .88]`; with its sign where it is a difference."""
     show = signed_short if signed else short
     if bounds.low is None or bounds.high is None:
@@ -245,7 +244,7 @@ def signed_short(value: float | None) -> str:
     return f"{'+' if value > 0 else ''}{short(value)}"
 
 
-def _leaning(bounds: Bounds) -> str:
+def _leaning(bounds: FigureInterval) -> str:
     if bounds.value is None or bounds.low is None or bounds.high is None or bounds.low <= 0 <= bounds.high:
         return "level"
     return "lenient" if bounds.value > 0 else "strict"

@@ -4,15 +4,15 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from simulator.analysis.resampling import Draws, drawn_mean, interval
-from simulator.calibration import stored
 from simulator.calibration.grading import Grade, JudgeName, Sitting, grades_of, sample
 from simulator.calibration.labels import LabelFile, Labelled, mark_between_references, read_labels
-from simulator.calibration.stored import Calibration, Drift
 from simulator.core.errors import InputError
 from simulator.core.types import Value
 from simulator.models.cache import ResponseCache
 from simulator.stage import Stage
+from simulator.stats import judge_trust
+from simulator.stats.intervals import Draws, drawn_mean, interval
+from simulator.stats.judge_trust import Calibration, Drift
 
 # Rows that are graded again at most, and the shift (of 0..1) that is drift however few they are.
 ROWS, TOO_FAR = 40, 0.1
@@ -25,7 +25,7 @@ class Frozen(Value):
     path: Path
 
 
-def frozen_sets(check: Path, judges: Sequence[str], folder: Path = stored.FOLDER) -> tuple[Frozen, ...]:
+def frozen_sets(check: Path, judges: Sequence[str], folder: Path = judge_trust.FOLDER) -> tuple[Frozen, ...]:
     """What a run can be checked against: `check` is a stored calibration, or a calibrated label file.
 
     Raises InputError when none of these judges was calibrated with it, or when the file has changed.
@@ -34,7 +34,7 @@ def frozen_sets(check: Path, judges: Sequence[str], folder: Path = stored.FOLDER
         found = [frozen] if JudgeName.of(frozen.calibration.judge).judge in judges else []
     else:
         sha256 = read_labels(check).sha256
-        known = [c for c in stored.all_in(folder) if c.sha256 == sha256 and c.rows]
+        known = [c for c in judge_trust.all_in(folder) if c.sha256 == sha256 and c.rows]
         first = {JudgeName.of(c.judge).judge: c for c in sorted(known, key=lambda c: c.judge, reverse=True)}
         found = [Frozen(calibration=c, path=check) for name, c in sorted(first.items()) if name in judges]
     if not found:
@@ -100,7 +100,7 @@ def _bounds(rows: Sequence[Labelled], changes: Sequence[float], seed: int) -> tu
 def _of_calibration(path: Path) -> Frozen | None:
     """A stored calibration with its label file; None when this is another kind of JSON file."""
     try:
-        calibration = stored.read(path)
+        calibration = judge_trust.read(path)
     except InputError:
         return None
     if not calibration.rows:

@@ -4,14 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from simulator.analysis.calibration_figures import figures_json
-from simulator.calibration import stored
 from simulator.calibration.comparison import Compared, compare, domain_of
 from simulator.calibration.dimension import Dimension, dimension
 from simulator.calibration.estimate import forecast
 from simulator.calibration.grading import Graded, Grader, JudgeName, Sitting, filed, judged_with, sample
 from simulator.calibration.labels import LabelFile, Labelled, exhibit_of, mark_between_references, read_labels
-from simulator.calibration.stored import Calibration
 from simulator.core.errors import UnknownName
 from simulator.core.roles import LEXICAL, endpoints
 from simulator.core.settings import Settings
@@ -19,6 +16,9 @@ from simulator.core.types import Language, Score, Spending
 from simulator.grading.rubric import Rubric
 from simulator.models.pricing import Ledger
 from simulator.stage import Stage
+from simulator.stats import judge_trust
+from simulator.stats.calibration import figures_json
+from simulator.stats.judge_trust import Calibration
 
 
 class Wish(NamedTuple):
@@ -36,7 +36,7 @@ class Wish(NamedTuple):
 class Calibrating:
     """One calibration: made before anything is paid, so that whatever is wrong with the input shows here."""
 
-    def __init__(self, wish: Wish, settings: Settings, folder: Path = stored.FOLDER) -> None:
+    def __init__(self, wish: Wish, settings: Settings, folder: Path = judge_trust.FOLDER) -> None:
         """Reads labels and judge; connects to nothing yet. `folder` is where calibrations are kept."""
         self.wish, self.name, self.folder = wish, JudgeName.of(wish.judge), folder
         self.file: LabelFile = read_labels(wish.file)
@@ -64,7 +64,7 @@ class Calibrating:
     @property
     def file_name(self) -> str:
         """What the calibration is called in its folder."""
-        return stored.file_name(self.title, self.label.name, self.file.dataset)
+        return judge_trust.file_name(self.title, self.label.name, self.file.dataset)
 
     @property
     def apart(self) -> str:
@@ -114,7 +114,7 @@ class Calibrating:
             model=self.grader()[1],
             language=self.language,
             good=self.label.good,
-            date=stored.today(),
+            date=judge_trust.today(),
             file=str(self.file.path),
             sha256=self.file.sha256,
             figures=figures_json(compared.figures),

@@ -8,13 +8,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from simulator.analysis.bias import Bias, BiasRow, bias_table
 from simulator.core.document import wrap
 from simulator.core.templates import LANGUAGES, Texts
 from simulator.core.translations import Words, plain
 from simulator.core.types import Language
 from simulator.reports.notes import Note
 from simulator.reports.standing import bias_text
+from simulator.stats.bias import Bias, BiasRow, bias_table
 
 TEXTS = Texts(Path(__file__).with_name("words.toml"))
 # Columns of the table of biases that are shown: of facts that were flipped also how many were caught.

@@ -7,9 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple, cast, get_args
 
-from simulator.analysis.bias import Bias, measure_bias
-from simulator.calibration import stored
-from simulator.calibration.biases import BUNDLED, StoredBias, save
 from simulator.calibration.estimate import forecast
 from simulator.calibration.grading import Grader, graders_of, worst_of
 from simulator.core import shelves
@@ -23,9 +20,11 @@ from simulator.grading.judge import Panel
 from simulator.grading.rubric import Rubric, load_judge
 from simulator.models.pricing import Ledger
 from simulator.probes.making import probes
-from simulator.probes.probe import Probe
 from simulator.probes.sources import bundled
 from simulator.stage import Stage
+from simulator.stats import judge_trust
+from simulator.stats.bias import Bias, Probe, measure_bias
+from simulator.stats.judge_trust import BUNDLED, StoredBias, biases_save
 
 
 class ProbeWish(NamedTuple):
@@ -41,7 +40,7 @@ class ProbeWish(NamedTuple):
 class Probing:
     """One set of probes before the judges; made before anything is paid."""
 
-    def __init__(self, wish: ProbeWish, settings: Settings, folder: Path = stored.FOLDER) -> None:
+    def __init__(self, wish: ProbeWish, settings: Settings, folder: Path = judge_trust.FOLDER) -> None:
         """Makes the probes and reads the judges; connects to nothing yet."""
         self.wish, self.folder = wish, folder
         made = probes(*_questions(wish), language=wish.language, seed=settings.seed)
@@ -113,7 +112,7 @@ class Probing:
 
     def keep(self, bias: Bias) -> dict[str, Path | None]:
         """Writes what was found, one file a judge; None where more pairs were known before."""
-        return {judge: save(self._kept(judge, bias), self.folder) for judge in self.judges}
+        return {judge: biases_save(self._kept(judge, bias), self.folder) for judge in self.judges}
 
     def rubric(self, judge: str) -> str:
         """The rubric that graded most."""
@@ -124,7 +123,7 @@ class Probing:
         rows = tuple(row for row in bias.rows if row.judge in (judge, f"{judge}.correctness"))
         return StoredBias(
             judge=judge, rubric=self.rubric(judge), model=self._model(judge), source=self.source,
-            seed=bias.seed, date=stored.today(), rows=rows,
+            seed=bias.seed, date=judge_trust.today(), rows=rows,
         )  # fmt: skip
 
     def _model(self, judge: str) -> str:

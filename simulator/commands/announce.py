@@ -210,7 +210,7 @@ def check_target(stage: Stage, plan: Sequence[Conversation]) -> None:
     settings = stage.settings
     if settings.target is None:
         return
-    from simulator.outcome import check_evidence  # figures and all: only where there is a target
+    from simulator.stats.outcome import check_evidence  # figures and all: only where there is a target
 
     roles: list[Role] = ["user", "judge", *(["demo"] if settings.adapter == "demo" else [])]
     check_players(settings, stage.endpoints, [role for role in roles if stage.is_played(role)])

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from simulator.calibration.comparison import Compared
     from simulator.calibration.outcome import Calibrating
     from simulator.calibration.probing import ProbeWish
-    from simulator.calibration.stored import Calibration
     from simulator.core.settings import Settings
     from simulator.core.types import Score, Spending
+    from simulator.stats.judge_trust import Calibration
 
     Given = Mapping[str, str | None]
 
@@ -182,12 +182,12 @@ def _perform(work: "Calibrating") -> int:
 
 def _stored(work: "Calibrating", calibration: "Calibration") -> Path | None:
     """A sample does not replace the same calibration from more answers."""
-    from simulator.calibration import stored
+    from simulator.stats import judge_trust
 
-    if stored.is_better_known(calibration, work.folder):
+    if judge_trust.is_better_known(calibration, work.folder):
         _say(f"Not stored: {work.folder / work.file_name} was made from more answers than these.")
         return None
-    return stored.save(calibration, work.folder)
+    return judge_trust.save(calibration, work.folder)
 
 
 def _show(work: "Calibrating", compared: "Compared", calibration: "Calibration", path: Path | None) -> None:

@@ -12,10 +12,10 @@ from simulator.experiment import nothing_first
 
 if TYPE_CHECKING:
     from simulator.calibration.drift import Frozen
-    from simulator.calibration.stored import Drift
     from simulator.core.settings import Settings
     from simulator.experiment import First
     from simulator.stage import Stage
+    from simulator.stats.judge_trust import Drift
 
 NOTE = "drift"
 

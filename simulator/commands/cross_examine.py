@@ -119,7 +119,7 @@ def _chosen(results: "Results", limit: int, which: str) -> "Sequence[Target]":
 
     red: set[tuple[str, int]] = set()
     if which == "red":
-        from simulator.outcome import figures_of
+        from simulator.stats.outcome import figures_of
 
         summary = figures_of(results, from_run(results.run.settings))
         red = {(turn.conversation, turn.turn) for turn in summary.reddest}

@@ -12,9 +12,9 @@ from simulator.commands.reading import may_stop_reading
 from simulator.core.settings import load
 
 if TYPE_CHECKING:
-    from simulator.changes.compared import Beside, Changes
     from simulator.reports.change_words import Telling
     from simulator.reports.html_pair import Painted
+    from simulator.stats.comparison import Beside, Changes
 
 # fmt: off
 Before = Annotated[str, typer.Argument(
@@ -103,7 +103,7 @@ def _compared(earlier: "Painted", later: "Painted", third: Path | None) -> "Chan
 
 def _third(name: str | None, paths: list[Path], runs: Path, sides: "tuple[Painted, Painted]") -> Path | None:
     """The run to be shown beside: the one that was named, or the companion that lies in the folder."""
-    from simulator.changes.companions import companion
+    from simulator.stats.comparison import companion
     from simulator.storage.run_file import NAME, find_run
     from simulator.storage.runs import read_questions, with_questions
 
@@ -115,9 +115,9 @@ def _third(name: str | None, paths: list[Path], runs: Path, sides: "tuple[Painte
 
 
 def _beside(earlier: "Painted", later: "Painted", third: Path) -> "Beside | None":
-    from simulator.changes.compared import Beside
     from simulator.commands.publish import painted
     from simulator.reports.html_pair import compared
+    from simulator.stats.comparison import Beside
     from simulator.storage.runs import replay_of
 
     other = painted(third, later.summary.rules)
@@ -165,8 +165,8 @@ def _write(path: Path, telling: "Telling") -> None:
 def _show(telling: "Telling", page: str, *, as_json: bool) -> None:
     from rich.console import Console
 
-    from simulator.changes.compared import as_json as shown
     from simulator.reports.change_console import paint
+    from simulator.stats.comparison import as_json as shown
 
     paint(telling, Console(stderr=as_json), page)
     if as_json:

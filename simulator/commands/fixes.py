@@ -14,10 +14,10 @@ from simulator.commands.reading import may_stop_reading
 from simulator.core.settings import Settings, from_run, load
 
 if TYPE_CHECKING:
-    from simulator.analysis.figures import Summary
     from simulator.core.translations import Words
     from simulator.core.types import Results
     from simulator.fixes.fix import Fix, Improvements
+    from simulator.stats.figures import Summary
 
 DONE = 0
 # Shown on a terminal, unless --top says otherwise.
@@ -111,7 +111,7 @@ class _Shown:
         from simulator.commands.publish import report_language
         from simulator.core.translations import words_of
         from simulator.fixes.of_run import improvements_of_run
-        from simulator.outcome import figures_of
+        from simulator.stats.outcome import figures_of
 
         self.results, self.top = results, top
         self.summary: Summary = figures_of(results, settings)
@@ -183,8 +183,8 @@ def _ask_again(path: Path, results: "Results", settings: Settings) -> None:
     from simulator.blame.asking import MOST_PAIRS, ask_again, sought
     from simulator.blame.of_run import articles_of, found_before
     from simulator.commands.publish import report_language
-    from simulator.outcome import figures_of
     from simulator.reports.fix_words import FIXES
+    from simulator.stats.outcome import figures_of
 
     language, known = report_language(results), found_before(results).keys()
     missed = sought(results, figures_of(results, settings), articles_of(settings))

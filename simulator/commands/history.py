@@ -11,10 +11,9 @@ from simulator.commands.options import takes
 from simulator.core.settings import Settings, load
 
 if TYPE_CHECKING:
-    from simulator.changes.history import History
-    from simulator.changes.past import PastRun
     from simulator.core.types import Language
     from simulator.reports.history_words import Told
+    from simulator.stats.history import History, PastRun
 
 # fmt: off
 Last = Annotated[int, typer.Option(
@@ -35,8 +34,7 @@ def command(flags: dict[str, Any], *, last: Last = 20, html: Html = None) -> int
     rubric. --adapter shows only the runs of one bot, --cases only those with questions of this file. It
     looks back and decides nothing: the exit code is 0; `diff` is for gates.
     """
-    from simulator.changes.history import history
-    from simulator.changes.past import past_runs
+    from simulator.stats.history import history, past_runs
 
     given = load(flags)
     runs, unread = past_runs(Path(given.runs))
@@ -63,9 +61,9 @@ def _asked_for(runs: "tuple[PastRun, ...]", flags: dict[str, Any], given: Settin
 def _show(found: "History", given: Settings, html: str | None) -> None:
     from rich.console import Console
 
-    from simulator.changes.history import as_json
     from simulator.reports.history_console import paint
     from simulator.reports.history_words import Told
+    from simulator.stats.history import as_json
 
     told = Told(found, _language(found, given))
     if html:

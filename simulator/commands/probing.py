@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from simulator.analysis.bias import Bias, BiasRow
     from simulator.calibration.probing import Probing
     from simulator.core.types import Language
+    from simulator.stats.bias import Bias, BiasRow
 
 DONE, INCOMPLETE = 0, 3
 
@@ -117,7 +117,7 @@ def _as_json(work: "Probing", bias: "Bias", paths: dict[str, Path | None]) -> di
 
 
 def _row(row: "BiasRow") -> dict[str, Any]:
-    from simulator.analysis.calibration_figures import rounded
+    from simulator.stats.calibration import rounded
 
     return rounded(row.model_dump(mode="json"))  # type: ignore[no-any-return]
 

@@ -6,10 +6,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from simulator.analysis.red import primary_judge, red_marks
 from simulator.core.translations import language_of, told_in
 from simulator.core.types import Conversation, GradingContext, Score
 from simulator.stage import Stage
+from simulator.stats.red import primary_judge, red_marks
 
 
 class Tally:

@@ -7,10 +7,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simulator.analysis.answerability import answerability, handovers
-from simulator.analysis.figures import Summary
-from simulator.analysis.gate import Gate
-from simulator.analysis.summary_json import as_json
 from simulator.commands.sinks import Painting, paint, write_atomically
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.settings import Settings, from_run
@@ -19,18 +15,22 @@ from simulator.grading.panel import contest, is_contest, not_graded, printed
 from simulator.load.figures import as_json as load_json
 from simulator.load.figures import load_of
 from simulator.masking import masks_of
-from simulator.outcome import figures_of, gate_of
 from simulator.reports.sections import sections
 from simulator.reports.standing import Standings, standings
 from simulator.reports.told import Told
+from simulator.stats.answerability import answerability, handovers
+from simulator.stats.figures import Summary
+from simulator.stats.gate import Gate
+from simulator.stats.outcome import figures_of, gate_of
+from simulator.stats.summary_json import as_json
 from simulator.storage.results import counted, english_share
 from simulator.storage.run_file import read_run
 from simulator.storage.runs import replay_of
 
 if TYPE_CHECKING:
-    from simulator.changes.compared import Changes
     from simulator.fixes.fix import Improvements
     from simulator.reports.html_pair import Painted
+    from simulator.stats.comparison import Changes
 
 DONE, MISSED, TO_MEND, INCOMPLETE = 0, 1, 2, 3
 

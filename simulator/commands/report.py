@@ -25,7 +25,7 @@ def command(flags: dict[str, Any], run: Run = "latest", later: Later = None) -> 
     """
     from simulator.commands.publish import publish, publish_pair
     from simulator.commands.sinks import check_sinks
-    from simulator.outcome import check_certainty
+    from simulator.stats.outcome import check_certainty
     from simulator.storage.run_file import find_run, read_run
 
     shown = load(flags)

@@ -103,8 +103,8 @@ def _read(path: Path, source: str, asked: "Asked", *, strict: bool) -> "Read":
 def _wanted(results: "Results", asked: "Asked") -> "Wanted":
     """What a source has to know of the run."""
     from simulator.commands.publish import report_language
-    from simulator.outcome import figures_of
     from simulator.review.pulled import Wanted
+    from simulator.stats.outcome import figures_of
 
     summary = figures_of(results, from_run(results.run.settings))
     return Wanted(results, summary, report_language(results), *asked)
@@ -128,14 +128,13 @@ def _say(source: str, fault: "Fault", end: str) -> None:
 
 def _shown(path: Path, results: "Results", settings: Settings, read: "Read | None") -> "Shown":
     """The figures, and the page beside the run file painted anew with them."""
-    from simulator.analysis.review import agreement
-    from simulator.analysis.reviewed import findings
     from simulator.commands.publish import improvements_for, report_language
     from simulator.commands.sinks import write_atomically
-    from simulator.outcome import figures_of, gate_of
     from simulator.reports.html import render
     from simulator.reports.standing import standings
     from simulator.review.console import Shown
+    from simulator.stats.outcome import figures_of, gate_of
+    from simulator.stats.review import agreement, findings
 
     summary = figures_of(results, settings)
     gate, language = gate_of(results, summary, settings), report_language(results)
@@ -158,14 +157,15 @@ def _print(shown: "Shown", path: Path, *, as_json: bool) -> None:
 
 
 def _as_json(shown: "Shown", path: Path) -> dict[str, Any]:
-    from simulator.analysis import review, reviewed
+    from simulator.stats import review
+    from simulator.stats import review as reviewed
 
     summary, read = shown.summary, shown.read
     return {
         "run": summary.run,
         "store": str(path),
         "read": read and {key: value for key, value in read._asdict().items() if key != "name"},
-        "review": reviewed.as_json(shown.findings),
+        "review": reviewed.reviewed_as_json(shown.findings),
         "agreement": review.as_json(shown.review),
         "score": None if summary.score is None else round(summary.score, 4),
         "corrected": summary.corrected and summary.corrected.as_json(),

@@ -130,7 +130,7 @@ def _planned(
 
 def _check_gate(settings: Settings) -> None:
     if settings.target is not None or settings.certainty is not None:
-        from simulator.outcome import check_gate  # figures and all: not to hold a run without a target
+        from simulator.stats.outcome import check_gate  # figures and all: not to hold a run without a target
 
         check_gate(settings)
 
@@ -295,9 +295,9 @@ def _stopping(settings: Settings) -> "Stopping | None":
     """How the run ends early, if it may."""
     if not settings.sequential:
         return None
-    from simulator.analysis.sequential import batches
     from simulator.experiment import Stopping
-    from simulator.outcome import certain
+    from simulator.stats.outcome import certain
+    from simulator.stats.sequential import batches
 
     return Stopping(batches, certain)
 

@@ -13,9 +13,9 @@ from simulator.commands.options import takes
 from simulator.core.settings import Settings, load
 
 if TYPE_CHECKING:
-    from simulator.analysis.suggested import Method
     from simulator.core.types import Language
     from simulator.grading.metric_file import Outputs
+    from simulator.stats.calibration import Method
     from simulator.thresholds.judged import Evidence
     from simulator.thresholds.labels import LabelledAnswers, Wish
     from simulator.thresholds.suggesting import Change, How
@@ -154,7 +154,7 @@ def _of_run(name: str, settings: Settings, judges: str | None, by: str | None) -
     from simulator.commands.publish import report_language
     from simulator.core.errors import UnknownName
     from simulator.core.settings import from_run
-    from simulator.outcome import figures_of
+    from simulator.stats.outcome import figures_of
     from simulator.storage.run_file import find_run, read_run
     from simulator.thresholds.run import evidence_of
 

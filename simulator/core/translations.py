@@ -202,7 +202,7 @@ def _row_words_said(texts: Texts, table: str, language: Language, key: str, /, *
 
 
 if TYPE_CHECKING:
-    from simulator.analysis.figures import Summary
+    from simulator.stats.figures import Summary
 
 WORDS_FILE = Path(__file__).with_name("reports.toml")
 

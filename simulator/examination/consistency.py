@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Literal
 
-from simulator.analysis.intervals import interval_of_mean
 from simulator.core.types import Case, Conversation, Results, Turn, Value
 from simulator.examination.disagreements import Disagreement, across_languages, disagreement
+from simulator.stats.intervals import interval_of_mean
 
 # Why two conversations must agree: the same case; the same question in other words or another language; or,
 # of different questions, the same gold passages. Those of the last kind count only where they disagree.

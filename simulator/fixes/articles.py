@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterable
 
-from simulator.analysis.summary import excerpt
 from simulator.core.types import Passage, Results
+from simulator.stats.summary import excerpt
 
 _PART = re.compile(r"#\d+\Z")
 _HEADING = re.compile(r"\s*#{1,6}\s+(\S.*)")

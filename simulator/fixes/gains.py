@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Collection
 from math import fsum
 
-from simulator.analysis.figures import Summary
 from simulator.blame.cause import Cause
 from simulator.core.shelves import our_name
 from simulator.core.types import PASSED, Results
+from simulator.stats.figures import Summary
 
 # Four of five: the lowest grade that is usually not red. Taken for the order where every turn of a run is.
 ACCEPTABLE = 0.8

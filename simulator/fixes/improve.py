@@ -3,9 +3,6 @@
 from collections.abc import Iterable, Sequence
 from math import fsum
 
-from simulator.analysis.figures import RedTurn, Summary
-from simulator.analysis.red import RANK, worst
-from simulator.analysis.summary import excerpt
 from simulator.blame.cause import Blame
 from simulator.core.types import Language, Passage, Results, compact
 from simulator.fixes.articles import Library
@@ -13,6 +10,9 @@ from simulator.fixes.fix import Example, Fix, Improvements
 from simulator.fixes.gains import Gains
 from simulator.fixes.places import Blamed, Group, groups
 from simulator.fixes.wording import title, what, where
+from simulator.stats.figures import RedTurn, Summary
+from simulator.stats.red import RANK, worst
+from simulator.stats.summary import excerpt
 from simulator.storage.results import english_share
 
 EXAMPLES = 3

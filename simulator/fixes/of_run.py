@@ -1,12 +1,12 @@
 """What to mend, of a stored run: its causes are looked up, the bot is never asked."""
 
-from simulator.analysis.figures import Summary
 from simulator.blame.attribute import blames
 from simulator.blame.of_run import articles_of, found_before
 from simulator.core.settings import Settings
 from simulator.core.types import Language, Results
 from simulator.fixes.fix import Improvements
 from simulator.fixes.improve import improvements
+from simulator.stats.figures import Summary
 from simulator.storage.results import retrieves
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from simulator.analysis.figures import RedTurn
 from simulator.blame.cause import Blame, Cause
+from simulator.stats.figures import RedTurn
 
 PlaceKind = Literal["article", "cutting", "dialogue", "prompt", "pair", "case", "rows", "bot", "simulator"]
 

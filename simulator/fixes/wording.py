@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from simulator.analysis.summary import excerpt
 from simulator.blame.cause import Cause
 from simulator.core.templates import Texts
 from simulator.core.types import Language
 from simulator.fixes.articles import Library
 from simulator.fixes.places import HANDOVER, Group
+from simulator.stats.summary import excerpt
 
 WORDS = Texts(Path(__file__).with_name("words.toml"))
 # Characters of a question and of an id in a sentence; English takes twice as many to say the same.

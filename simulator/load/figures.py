@@ -14,11 +14,11 @@ from functools import partial
 from itertools import chain, pairwise
 from math import fsum
 
-from simulator.analysis.figures import Summary
-from simulator.analysis.intervals import ends_of, interval_of_mean
-from simulator.analysis.spoken import turn_failure
 from simulator.core.types import Results, Score, Turn, Value
 from simulator.load.times import Asked, Sat, sittings_of
+from simulator.stats.figures import Summary
+from simulator.stats.intervals import ends_of, interval_of_mean
+from simulator.stats.summary import turn_failure
 from simulator.storage.results import counted
 
 # Parts of the run that the curve shows.

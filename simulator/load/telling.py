@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from simulator.analysis.figures import Summary
 from simulator.core.templates import Texts
 from simulator.core.translations import Words, points
 from simulator.core.types import Language, Results
 from simulator.load.figures import Level, Load, Times, load_of
 from simulator.reports.extras import LoadFact, LoadText
+from simulator.stats.figures import Summary
 
 TEXT = Texts(Path(__file__).with_name("words.toml"))
 # The rehearsal's own lateness is told where it is more than this share of the answer times.

@@ -12,10 +12,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.analysis.intervals import LEVEL
-from simulator.changes.differences import FEWEST_CASES
-from simulator.changes.exact import wilcoxon
 from simulator.core.types import Value
+from simulator.stats.comparison import FEWEST_CASES
+from simulator.stats.exact_tests import wilcoxon
+from simulator.stats.intervals import LEVEL
 
 Floats = NDArray[np.float64]
 # `equal`: every cell has the same.

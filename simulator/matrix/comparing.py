@@ -8,9 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simulator.analysis.classification import Classification
-from simulator.analysis.classification_run import classifications, is_label
-from simulator.analysis.figures import Summary
 from simulator.core.settings import Settings, from_run
 from simulator.core.types import Language, Results, Usage
 from simulator.matrix.against import Against, Floats, Graded, against_best
@@ -18,7 +15,9 @@ from simulator.matrix.figures import CellFigures, Compared, DataFigures, JudgeFi
 from simulator.matrix.labelled import Read, f1_against_best, read_of
 from simulator.matrix.record import Held, Record, State, run_of, state_of
 from simulator.models.pricing import Prices
-from simulator.outcome import figures_of, gate_of
+from simulator.stats.classification import Classification, classifications, is_label
+from simulator.stats.figures import Summary
+from simulator.stats.outcome import figures_of, gate_of
 from simulator.storage.results import counted
 from simulator.storage.run_file import NAME as RUN_FILE
 from simulator.storage.run_file import read_run

@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.analysis.classification import Classification, headline, per_class
-from simulator.analysis.intervals import LEVEL
-from simulator.changes.differences import FEWEST_CASES
 from simulator.core.types import Results
 from simulator.matrix.against import Against, Floats, against_highest
+from simulator.stats.classification import Classification, headline, per_class
+from simulator.stats.comparison import FEWEST_CASES
+from simulator.stats.intervals import LEVEL
 
 # A row's own label and what was read from the answer (None: nothing), for each time it was asked.
 Told = tuple[tuple[str, str | None], ...]

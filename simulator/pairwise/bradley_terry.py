@@ -8,7 +8,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.analysis.agreement import Floats
+from simulator.stats.agreement import Floats
 
 # Virtual wins of each side of every pair that met, together one tie: a run that won everything stays finite.
 PRIOR = 0.5

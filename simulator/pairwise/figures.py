@@ -6,12 +6,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from simulator.analysis.agreement import Floats, spearman
-from simulator.analysis.intervals import interval_of_mean
-from simulator.analysis.resampling import Draws, interval
 from simulator.core.types import Value
 from simulator.pairwise.bradley_terry import elo, log_strengths
 from simulator.pairwise.outcome import Outcome, Side
+from simulator.stats.agreement import Floats, spearman
+from simulator.stats.intervals import Draws, interval, interval_of_mean
 
 # Bootstrap draws of the ratings.
 DRAWS = 1000

@@ -2,7 +2,7 @@
 
 from simulator.models.families import same_family
 from simulator.probes.making import probes
-from simulator.probes.probe import EXPECTED, KINDS, Probe
 from simulator.probes.sources import bundled
+from simulator.stats.bias import EXPECTED, KINDS, Probe
 
 __all__ = ["EXPECTED", "KINDS", "Probe", "bundled", "probes", "same_family"]

@@ -14,8 +14,8 @@ from simulator.data.files import language_of
 from simulator.probes.figures import Flip, figure_flips
 from simulator.probes.opposites import opposite_flips
 from simulator.probes.plain import plainly
-from simulator.probes.probe import EXPECTED, Kind, Probe, without_language
 from simulator.probes.sources import Source, further_sentences, page_sources, sources
+from simulator.stats.bias import EXPECTED, Kind, Probe, without_language
 
 FILE = Path(__file__).with_name("manner.toml")
 # Facts of one answer that are flipped, and sentences of one page: a few of each, from everywhere.

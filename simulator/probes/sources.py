@@ -9,7 +9,7 @@ from simulator.core.types import Answer, Case, GradingContext, Language, Passage
 from simulator.data.cases import read_cases
 from simulator.data.files import language_of
 from simulator.data.knowledge import read_knowledge
-from simulator.probes.probe import without_language
+from simulator.stats.bias import without_language
 from simulator.text.evidence import content_units, coverage, expected, share
 from simulator.text.segments import sentences
 

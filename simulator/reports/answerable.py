@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from simulator.analysis.answerability import Answerability, Handovers, Interval, answerability, handovers
 from simulator.core.templates import Texts
 from simulator.core.types import Language, Results
+from simulator.stats.answerability import Answerability, Handovers, Interval, answerability, handovers
 
 TEXT = Texts(Path(__file__).with_suffix(".toml"))
 

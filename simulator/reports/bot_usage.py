@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from simulator.analysis.bot_usage import bot_usage
 from simulator.core.settings import dollars
 from simulator.core.templates import Texts
 from simulator.core.translations import plain
@@ -11,6 +10,7 @@ from simulator.core.types import Language, Results, Spending
 from simulator.models.pricing import together
 from simulator.reports.section import Section
 from simulator.reports.table import Cell, Table, count
+from simulator.stats.summary import bot_usage
 
 TEXT = Texts(Path(__file__).with_suffix(".toml"))
 _COLUMNS = ("model", "calls", "tokens_in", "tokens_out", "usd")

@@ -10,10 +10,10 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from simulator.changes.turned import TurnChange
 from simulator.core.document import wrap
 from simulator.core.translations import plain
 from simulator.reports.change_words import Said, Telling
+from simulator.stats.comparison import TurnChange
 
 SHOWN = 5
 _STYLES = {"alarm": "bold red", "good": "bold green", "": ""}

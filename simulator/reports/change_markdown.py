@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from simulator.changes.turned import TurnChange
 from simulator.core.document import escaped
 from simulator.reports.change_words import Telling
+from simulator.stats.comparison import TurnChange
 
 # Turns that are quoted; the rest is on the page.
 SHOWN = 10

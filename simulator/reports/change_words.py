@@ -5,12 +5,10 @@ from math import ceil
 from pathlib import Path
 from typing import NamedTuple
 
-from simulator.changes.comparability import Caution
-from simulator.changes.compared import Changes, is_worse
-from simulator.changes.differences import FEWEST_CASES, FEWEST_PAIRS, Difference
 from simulator.core.templates import Texts
 from simulator.core.translations import Words, points, saying
 from simulator.core.types import Language, Run
+from simulator.stats.comparison import FEWEST_CASES, FEWEST_PAIRS, Caution, Changes, Difference, is_worse
 from simulator.storage.runs import replay_of
 
 TEXTS = Texts(Path(__file__).with_name("changes.toml"))

@@ -3,13 +3,12 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from simulator.analysis.classification import Baseline, ClassFigures, Classification
-from simulator.analysis.classification_run import JUDGE, classifications
 from simulator.core.templates import Texts
 from simulator.core.translations import plain
 from simulator.core.types import Language, Results
 from simulator.reports.section import Section
 from simulator.reports.table import Cell, Table, count
+from simulator.stats.classification import JUDGE, Baseline, ClassFigures, Classification, classifications
 
 TEXT = Texts(Path(__file__).with_suffix(".toml"))
 # A matrix of more labels is told by what is confused most often.

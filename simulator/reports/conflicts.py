@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from simulator.analysis.undecided import Undecided, undecided
 from simulator.core.templates import Texts
 from simulator.core.translations import plain
 from simulator.core.types import Language, Results
 from simulator.reports.section import Section
 from simulator.reports.table import Cell, Table, count
+from simulator.stats.red import Undecided, undecided
 
 TEXT = Texts(Path(__file__).with_suffix(".toml"))
 # So many questions are listed; all are in --json.

@@ -14,8 +14,6 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from simulator.analysis.figures import Summary
-from simulator.analysis.gate import Gate
 from simulator.core.document import wrap
 from simulator.core.settings import Settings
 from simulator.core.translations import Words, goal, plain, points, words_of
@@ -33,6 +31,8 @@ from simulator.reports.section import Section
 from simulator.reports.sections import sections
 from simulator.reports.standing import UNKNOWN, Block, Standings, blocks, heading, with_notes
 from simulator.reports.table import Cell, Table, money, personas_table, spent_by
+from simulator.stats.figures import Summary
+from simulator.stats.gate import Gate
 
 # As much of a row's name as is worth a line of its own; longer ones are wrapped, between words if possible.
 _LABEL, _WORD = 10, 32

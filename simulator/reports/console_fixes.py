@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from simulator.analysis.figures import Summary
 from simulator.core.translations import Words
 from simulator.fixes.fix import Fix, Improvements
 from simulator.reports.fix_words import (
@@ -17,6 +16,7 @@ from simulator.reports.fix_words import (
     told,
     where_text,
 )
+from simulator.stats.figures import Summary
 
 # In the summary of a run, and in the list of its own.
 SHOWN, LISTED = 3, 10

@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from simulator.analysis.figures import Customers, Figure, Lengths, SimulatorSummary
 from simulator.core.templates import Texts
 from simulator.core.translations import Words, points
 from simulator.core.types import Language
+from simulator.stats.figures import Customers, Figure, Lengths, SimulatorSummary
 
 TEXT = Texts(Path(__file__).with_suffix(".toml"))
 EVERYONE = "all"

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from simulator.analysis.figures import Summary
 from simulator.core.translations import Words
 from simulator.core.types import Language, Results
 from simulator.reports.section import Section
+from simulator.stats.figures import Summary
 
 # A note of the run, and the module and function that make of it what reports show.
 LOAD, HARNESS = "load", "harness"

@@ -1,9 +1,9 @@
 """The lowest score there is: grades from 1 to 5 are divided by 5, so that nobody ever reaches 0."""
 
-from simulator.analysis.figures import Summary
 from simulator.core.replies import FIFTHS, share_of
 from simulator.core.translations import Words, goal
 from simulator.core.types import Results
+from simulator.stats.figures import Summary
 
 
 def lowest(results: Results, summary: Summary) -> float | None:

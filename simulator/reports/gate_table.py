@@ -1,10 +1,9 @@
 """The conditions of the gate as a table, where there is more than one."""
 
-from simulator.analysis.checked import Checked
-from simulator.analysis.gate import Gate
 from simulator.core.translations import Words
 from simulator.reports.gate_words import TEXT, condition_text, decision_text, range_text, rests_on, value_text
 from simulator.reports.table import Cell, Table
+from simulator.stats.gate import CheckedCondition, Gate
 
 
 def conditions_table(gate: Gate, words: Words) -> Table | None:
@@ -20,7 +19,7 @@ def conditions_table(gate: Gate, words: Words) -> Table | None:
     )
 
 
-def _row(checked: Checked, confidence: float | None, words: Words) -> tuple[Cell, ...]:
+def _row(checked: CheckedCondition, confidence: float | None, words: Words) -> tuple[Cell, ...]:
     added = TEXT(words.language, "by_default") if checked.by_default else ""
     return (
         Cell(text=condition_text(checked, words), note=added),

@@ -4,12 +4,11 @@ import math
 from collections.abc import Iterator
 from pathlib import Path
 
-from simulator.analysis.checked import MIN_CASES, Checked
-from simulator.analysis.figures import Summary
-from simulator.analysis.gate import Finding, Gate, major_figures
 from simulator.core.settings import FIGURES, MAJOR
 from simulator.core.templates import Texts
 from simulator.core.translations import Words, goal, points
+from simulator.stats.figures import Summary
+from simulator.stats.gate import MIN_CASES, CheckedCondition, Finding, Gate, major_figures
 
 TEXT = Texts(Path(__file__).with_name("gate.toml"))
 # Shares that are said in percent; a score and the grades of judges are points of 100.
@@ -45,7 +44,7 @@ def _what(gate: Gate, words: Words) -> str:
     return TEXT(language, "sure", what=what, sure=f"{100 * gate.confidence:.4g}")
 
 
-def condition_text(checked: Checked, words: Words) -> str:
+def condition_text(checked: CheckedCondition, words: Words) -> str:
     """A condition as people read it: 'スコア ≥ 90'."""
     condition = checked.condition
     name = condition.name
@@ -53,13 +52,13 @@ def condition_text(checked: Checked, words: Words) -> str:
     return f"{title} {_SIGNS[condition.comparison]} {_amount(checked, condition.threshold, words)}"
 
 
-def decision_text(checked: Checked, words: Words, confidence: float | None = None) -> str:
+def decision_text(checked: CheckedCondition, words: Words, confidence: float | None = None) -> str:
     """The verdict on a condition; where a certainty was asked for, whether it was only counted."""
     key = "counted" if confidence is not None and _is_counted(checked) else checked.decision
     return TEXT(words.language, f"decision_{key}")
 
 
-def _is_counted(checked: Checked) -> bool:
+def _is_counted(checked: CheckedCondition) -> bool:
     """Whether a number or share above 0 may pass: by what was seen, to which no certainty applies."""
     condition = checked.condition
     if condition.name == MAJOR:
@@ -67,7 +66,7 @@ def _is_counted(checked: Checked) -> bool:
     return checked.decision == "passed" and condition.measure == "count" and condition.holds(1)
 
 
-def value_text(checked: Checked, words: Words) -> str:
+def value_text(checked: CheckedCondition, words: Words) -> str:
     """The figure of a condition as people read it; a share never looks like the threshold it misses."""
     if checked.value is None or math.isinf(checked.value):
         return "–"
@@ -76,7 +75,7 @@ def value_text(checked: Checked, words: Words) -> str:
     return _amount(checked, checked.value, words, rounded=True)
 
 
-def _amount(checked: Checked, value: float, words: Words, *, rounded: bool = False) -> str:
+def _amount(checked: CheckedCondition, value: float, words: Words, *, rounded: bool = False) -> str:
     measure = checked.condition.measure
     if measure == "share":
         return _percent(checked, f"{100 * value:.3g}" if rounded else goal(value), words)
@@ -85,12 +84,12 @@ def _amount(checked: Checked, value: float, words: Words, *, rounded: bool = Fal
     return TEXT(words.language, key, n=text) if key else text
 
 
-def _percent(checked: Checked, points: str, words: Words) -> str:
+def _percent(checked: CheckedCondition, points: str, words: Words) -> str:
     """A share with its sign, grades without."""
     return TEXT(words.language, "percent", n=points) if checked.condition.name in _PERCENT else points
 
 
-def range_text(checked: Checked, words: Words) -> str:
+def range_text(checked: CheckedCondition, words: Words) -> str:
     """Between what the figure may lie, or how far a count of turns reaches; empty where nothing is known."""
     language, measure = words.language, checked.condition.measure
     if checked.low is None or checked.high is None:
@@ -110,7 +109,7 @@ def _upward(share: float) -> str:
     return f"{math.ceil(1000 * share - 1e-6) / 10:.3g}"
 
 
-def rests_on(checked: Checked, words: Words) -> str:
+def rests_on(checked: CheckedCondition, words: Words) -> str:
     """How many values of how many questions stand behind a figure."""
     if not checked.cases:
         return ""
@@ -134,7 +133,7 @@ def sentences(summary: Summary, gate: Gate, words: Words) -> Iterator[tuple[str,
         yield TEXT(language, "note_looks", error=f"{100 * (1 - gate.confidence):.3g}"), False
 
 
-def _of_condition(checked: Checked, words: Words) -> str:
+def _of_condition(checked: CheckedCondition, words: Words) -> str:
     """Why a condition has not passed."""
     language, condition = words.language, condition_text(checked, words)
     figures = {"condition": condition, "value": value_text(checked, words)}
@@ -155,7 +154,7 @@ def _of_condition(checked: Checked, words: Words) -> str:
     return _close(checked, figures | {"range": range_text(checked, words)}, words)
 
 
-def _close(checked: Checked, figures: dict[str, str], words: Words) -> str:
+def _close(checked: CheckedCondition, figures: dict[str, str], words: Words) -> str:
     if checked.more is None:
         return TEXT(words.language, "note_never", **figures)
     more = {key: f"{getattr(checked.more, key):,}" for key in ("questions", "conversations")}
@@ -178,7 +177,7 @@ def _stopped(summary: Summary, words: Words) -> str:
     return TEXT(words.language, "note_stopped", **{k: f"{n:,}" for k, n in counts.items()}, share=share)
 
 
-def _of_count(checked: Checked, gate: Gate, words: Words) -> Iterator[str]:
+def _of_count(checked: CheckedCondition, gate: Gate, words: Words) -> Iterator[str]:
     """That a condition was added, and how little a count may say."""
     condition = condition_text(checked, words)
     if checked.by_default:

@@ -2,13 +2,11 @@
 
 from collections.abc import Iterator
 
-from simulator.changes.history import Fall, History
-from simulator.changes.past import PastRun
-from simulator.changes.trend import FEWEST
 from simulator.core.document import local
 from simulator.core.translations import points
 from simulator.core.types import Language
 from simulator.reports.change_words import TEXTS, Said, ends, signed
+from simulator.stats.history import FEWEST, Fall, History, PastRun
 
 COLUMNS = ("date", "score", "interval", "red", "graded", "model", "bot", "note", "run")
 _BARS = "▁▂▃▄▅▆▇█"

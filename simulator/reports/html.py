@@ -10,9 +10,6 @@ from typing import Any
 
 from markupsafe import Markup
 
-from simulator.analysis.figures import Summary
-from simulator.analysis.gate import Gate
-from simulator.changes.compared import Changes
 from simulator.core.document import local
 from simulator.core.translations import Words, goal, words_of
 from simulator.core.types import Language, Results
@@ -39,6 +36,9 @@ from simulator.reports.html_talks import LONGEST, Talk, TalkPainter, anchors_of,
 from simulator.reports.notes import corrected_line, notes, verdict
 from simulator.reports.sections import sections
 from simulator.reports.standing import UNKNOWN, Standings, blocks, heading, with_notes
+from simulator.stats.comparison import Changes
+from simulator.stats.figures import Summary
+from simulator.stats.gate import Gate
 from simulator.storage.results import picked
 
 __all__ = ["LONGEST", "Painted", "render", "side_by_side", "why"]

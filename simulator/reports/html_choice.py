@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from simulator.analysis.figures import Summary
 from simulator.core.types import Conversation, Results, Score
+from simulator.stats.figures import Summary
 from simulator.storage.results import StoredConversations
 
 # A page must stay under this, in bytes.

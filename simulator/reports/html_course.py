@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from simulator.analysis.course import Course, course
-from simulator.analysis.figures import Mean, Summary
 from simulator.core.translations import Words, goal, points
 from simulator.core.types import Language, Results
 from simulator.reports.html_plot import Segment, across, labelled, segments
 from simulator.reports.html_talks import FEELING, PAGE
+from simulator.stats.figures import Mean, Summary
+from simulator.stats.summary import Course, course
 
 # Of the scale's own column and of the picture, in pixels; the rest of the width is the lines'.
 AXIS, HEIGHT = 62, 208

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from simulator.analysis.figures import JudgeSummary, Summary
 from simulator.core.document import local
 from simulator.core.translations import Words
 from simulator.core.types import Results
 from simulator.reports import table
 from simulator.reports.html_talks import PAGE, page_words
+from simulator.stats.figures import JudgeSummary, Summary
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from simulator.analysis.summary import excerpt
 from simulator.core.translations import Words
 from simulator.fixes.fix import Example, Fix, Improvements
 from simulator.fixes.wording import cause_name, certainty
 from simulator.reports.fix_words import FIXES, counts_text, gain_text, how_text, lead_text
+from simulator.stats.summary import excerpt
 
 # These are shown whole, these folded; the rest is counted.
 SHOWN, FOLDED = 3, 12

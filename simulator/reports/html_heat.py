@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from simulator.analysis.figures import Mean, Summary
 from simulator.core.translations import Words, points
 from simulator.core.types import Language
 from simulator.reports import standing, table
 from simulator.reports.html_talks import FEELING, PAGE
 from simulator.reports.standing import Standings
+from simulator.stats.figures import Mean, Summary
 
 _LEVELS = ("well", "fair", "weak", "doubtful", "few", "not_calibrated")
 # A cell is worth mending first only where these judges are low: they are what turns an answer red.

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from simulator.changes.past import PastRun
 from simulator.core.translations import points
 from simulator.reports import html_page
 from simulator.reports.history_words import Told, date
 from simulator.reports.html_plot import Segment, across, segments
+from simulator.stats.history import PastRun
 
 AXIS, HEIGHT = 36, 240
 # What this page has beyond a run's report.

@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from simulator.analysis.figures import Summary
 from simulator.core.translations import Words
 from simulator.core.types import Results
 from simulator.load.figures import SPANS, Load, Span, load_of
 from simulator.load.telling import TEXT, cautions, facts, headline, seconds_text
+from simulator.stats.figures import Summary
 
 WIDTH, HEIGHT = 680, 200
 LEFT = 56

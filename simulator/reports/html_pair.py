@@ -5,15 +5,14 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Literal, NamedTuple
 
-from simulator.analysis.figures import RedTurn, Summary
-from simulator.analysis.gate import Gate
-from simulator.changes.compared import Changes, changes
-from simulator.changes.pairs import Pairs, Side
 from simulator.core.translations import Words, plain, points
 from simulator.core.types import Conversation, Results, Turn
 from simulator.reports import table
 from simulator.reports.change_words import Said, Telling
 from simulator.reports.html_talks import page_words, why
+from simulator.stats.comparison import Changes, Pairs, Side, changes
+from simulator.stats.figures import RedTurn, Summary
+from simulator.stats.gate import Gate
 
 # As many pairs are shown with what was said; the others are counted.
 SHOWN_PAIRS = 40

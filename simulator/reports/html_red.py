@@ -3,9 +3,9 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from simulator.analysis.figures import RedTurn, Summary
-from simulator.analysis.red import RANK, worst
 from simulator.core.types import Severity
+from simulator.stats.figures import RedTurn, Summary
+from simulator.stats.red import RANK, worst
 
 # Of one question, as many red turns are shown whole, and as many more by their reason; the rest is counted.
 SHOWN_WHOLE = 3

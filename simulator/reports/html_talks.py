@@ -6,13 +6,13 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from simulator.analysis.figures import RedTurn, Summary
-from simulator.analysis.red import RANK, worst
 from simulator.core.templates import Texts
 from simulator.core.translations import Say, Words, plain, saying, told_in
 from simulator.core.types import Conversation, Language, Passage, Results, Score, Turn
 from simulator.reports import table
 from simulator.reports.html_marks import Flaw, Span, flaws, marked
+from simulator.stats.figures import RedTurn, Summary
+from simulator.stats.red import RANK, worst
 from simulator.storage.results import overview_scores_of, picked
 
 PAGE = Texts(Path(__file__).with_name("page.toml"))

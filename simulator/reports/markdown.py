@@ -1,6 +1,5 @@
 """A run as Markdown: short enough for a comment on a pull request."""
 
-from simulator.analysis.figures import RedTurn
 from simulator.core.document import escaped, stand_in
 from simulator.core.translations import points
 from simulator.reports import table
@@ -13,6 +12,7 @@ from simulator.reports.section import Section
 from simulator.reports.sections import sections
 from simulator.reports.table import Cell, Table, mark_text
 from simulator.reports.told import Told
+from simulator.stats.figures import RedTurn
 
 __all__ = ["escaped", "markdown", "section_text"]
 

@@ -5,12 +5,12 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from simulator.analysis.summary import excerpt
 from simulator.core.document import local
 from simulator.matrix.figures import CellFigures, DataFigures
 from simulator.reports import html_page
 from simulator.reports.matrix_words import Told, figure
 from simulator.reports.table import Cell
+from simulator.stats.summary import excerpt
 
 WIDTH, LEFT = 720, 210
 _RIGHT, _TOP, _ROW, _BOTTOM = 64, 8, 26, 24

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from simulator.changes.differences import FEWEST_CASES
 from simulator.core.templates import Texts
 from simulator.core.translations import Words, plain
 from simulator.core.types import PASSED, Language
@@ -11,6 +10,7 @@ from simulator.matrix.figures import CellFigures, Compared, DataFigures, JudgeFi
 from simulator.reports.change_words import signed
 from simulator.reports.section import Section
 from simulator.reports.table import Cell, Table, count
+from simulator.stats.comparison import FEWEST_CASES
 
 TEXTS = Texts(Path(__file__).with_name("matrix.toml"))
 NOTHING = "–"

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
-from simulator.analysis.corrected import ENOUGH, STRATA, Corrected, Shortage
-from simulator.analysis.figures import JudgeSummary, Summary
-from simulator.analysis.gate import SHORTCOMINGS, Finding, Gate
 from simulator.core.translations import Words, goal, points
 from simulator.core.types import Value
 from simulator.reports.gate_words import sentences, verdict_of
+from simulator.stats.corrected import ENOUGH, STRATA, CorrectedScore, Shortage
+from simulator.stats.figures import JudgeSummary, Summary
+from simulator.stats.gate import SHORTCOMINGS, Finding, Gate
 
 SAID_ELSEWHERE = SHORTCOMINGS | {"below"}
 _OF_THE_SCORE = frozenset({"below", "corrected_below"})
@@ -105,7 +105,7 @@ def notes_of_people(summary: Summary, words: Words) -> list[Note]:
     return [Note(text=_shortage(summary.shortage, words))] if summary.shortage else []
 
 
-def _correction(corrected: Corrected, words: Words) -> str:
+def _correction(corrected: CorrectedScore, words: Words) -> str:
     biases = [
         words(f"note.bias_{name}", how=_how(corrected.bias[name], words))
         for name in STRATA

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from simulator.analysis.outputs import MetricFigures, OutputsFigures, Share, outputs_of
 from simulator.core.templates import Texts
 from simulator.core.translations import plain
 from simulator.core.types import Language, Results
 from simulator.reports.section import Section
 from simulator.reports.table import Cell, Table, count
+from simulator.stats.outputs import MetricFigures, OutputsFigures, Share, outputs_of
 
 TEXT = Texts(Path(__file__).with_suffix(".toml"))
 # So many keys that nobody asked for are named.

@@ -3,8 +3,6 @@
 import json
 from collections.abc import Iterator
 
-from simulator.analysis.figures import JudgeSummary, Summary
-from simulator.analysis.gate import Gate
 from simulator.core.document import JST
 from simulator.core.translations import goal, plain, points
 from simulator.core.types import Results
@@ -16,6 +14,8 @@ from simulator.reports.notes import verdict as in_words
 from simulator.reports.sections import sections
 from simulator.reports.told import Told
 from simulator.sheets.model import Chart, Mark, Row, SheetCell, Worksheet, text_cell
+from simulator.stats.figures import JudgeSummary, Summary
+from simulator.stats.gate import Gate
 from simulator.storage.runs import replay_of
 
 MINUTE = 60

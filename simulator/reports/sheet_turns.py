@@ -3,9 +3,6 @@
 import json
 from collections.abc import Iterable, Iterator, Sequence
 
-from simulator.analysis.blind import blind_sample
-from simulator.analysis.red import RANK, worst
-from simulator.analysis.spoken import QUOTED, turn_failure
 from simulator.core.document import JST
 from simulator.core.translations import plain
 from simulator.core.types import Conversation, Score, Turn
@@ -13,6 +10,9 @@ from simulator.reports.fix_words import cause_text
 from simulator.reports.table import answer_text, expected_text, grade_text, mark_text
 from simulator.reports.told import Told
 from simulator.sheets.model import Column, LazyRows, Mark, Row, SheetCell, Worksheet, text_cell
+from simulator.stats.red import RANK, worst
+from simulator.stats.review import blind_sample
+from simulator.stats.summary import QUOTED, turn_failure
 from simulator.storage.results import StoredConversations, picked
 
 # Earlier turns and passages that a row shows at most, in characters.

@@ -12,13 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, ValidationError
 
-from simulator.analysis.bias import BiasRow
-from simulator.analysis.calibration import ENOUGH
-from simulator.analysis.figures import Summary
-from simulator.calibration import stored
-from simulator.calibration.biases import bias_for
 from simulator.calibration.grading import JudgeName
-from simulator.calibration.stored import Calibration, Drift, calibration_for, short
 from simulator.core.roles import LEXICAL
 from simulator.core.shelves import our_name
 from simulator.core.templates import Texts
@@ -31,6 +25,11 @@ from simulator.privacy.patterns import mask
 from simulator.reports.change_words import replay_note
 from simulator.reports.extras import consistency_line
 from simulator.reports.notes import Note
+from simulator.stats import judge_trust
+from simulator.stats.bias import BiasRow
+from simulator.stats.calibration import ENOUGH
+from simulator.stats.figures import Summary
+from simulator.stats.judge_trust import Calibration, Drift, bias_for, calibration_for, short
 
 TEXTS = Texts(Path(__file__).with_name("standing.toml"))
 # These compare with the row by rule, and claim no more.
@@ -75,7 +74,7 @@ UNKNOWN = Standings()
 
 
 def standings(
-    results: Results, summary: Summary, language: Language, folder: Path = stored.FOLDER
+    results: Results, summary: Summary, language: Language, folder: Path = judge_trust.FOLDER
 ) -> Standings:
     """The standing of every judge, from what is kept in `folder` of exactly its rubric."""
     drifts, words = drifts_of(results), words_of(summary, language)

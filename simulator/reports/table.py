@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from simulator.analysis.figures import Mean, PersonaSummary, RedTurn, Summary
-from simulator.analysis.red import KINDS
 from simulator.core.translations import Words, plain, points, words_of
 from simulator.core.types import Case, Conversation, Language, RedRules, Score, Spending, Turn, Value
+from simulator.stats.figures import Mean, PersonaSummary, RedTurn, Summary
+from simulator.stats.red import KINDS
 
 
 class Cell(Value):

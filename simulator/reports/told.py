@@ -4,8 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from simulator.analysis.figures import RedTurn, Summary
-from simulator.analysis.gate import Gate
 from simulator.blame.cause import Blame
 from simulator.core.settings import CheckFormat
 from simulator.core.translations import Words, words_of
@@ -13,6 +11,8 @@ from simulator.core.types import Language, Results, Score
 from simulator.fixes.fix import Improvements
 from simulator.fixes.of_run import improvements_of
 from simulator.sheets.model import SheetWords
+from simulator.stats.figures import RedTurn, Summary
+from simulator.stats.gate import Gate
 from simulator.storage.results import StoredConversations
 
 

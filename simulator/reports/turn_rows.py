@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from simulator.analysis.red import worst
-from simulator.analysis.spoken import turn_failure
 from simulator.core.types import Conversation, Score, Turn
 from simulator.reports.told import Told
+from simulator.stats.red import worst
+from simulator.stats.summary import turn_failure
 from simulator.storage.results import with_scores
 
 

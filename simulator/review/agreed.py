@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from simulator.analysis.review import Disputed, Review
-from simulator.analysis.summary import excerpt
 from simulator.core.translations import plain
 from simulator.core.types import Language
 from simulator.reports.listing import Item, Say, Section
 from simulator.review.section import SHOWN, percent, words_in
+from simulator.stats.review import DisputedTurn, Review
+from simulator.stats.summary import excerpt
 
 # Agreement beyond chance is called good from .6 on and fair from .4 (Landis and Koch, 1977).
 GOOD, FAIR = 0.6, 0.4
@@ -72,12 +72,12 @@ def _called(reviewer: str, say: Say) -> str:
     return plain(reviewer) or say("nameless")
 
 
-def _missed(turns: tuple[Disputed, ...], say: Say) -> Section:
+def _missed(turns: tuple[DisputedTurn, ...], say: Say) -> Section:
     items = tuple(_disputed(turn, say) for turn in turns[:SHOWN])
     return Section(say("missed_title"), items=items, more=max(0, len(turns) - SHOWN), alarm=True)
 
 
-def _disputed(turn: Disputed, say: Say) -> Item:
+def _disputed(turn: DisputedTurn, say: Say) -> Item:
     grades = say("grades", human=f"{turn.human:.3g}", judge=f"{turn.judge:.3g}")
     texts = (say("customer"), turn.question), (say("desk"), turn.answer), (say("comment"), turn.comment)
     told = tuple((name, excerpt(text)) for name, text in texts if text.strip())

@@ -11,10 +11,6 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from simulator.analysis.figures import Summary
-from simulator.analysis.gate import Gate
-from simulator.analysis.review import Review
-from simulator.analysis.reviewed import Findings
 from simulator.core.document import wrap
 from simulator.core.translations import plain, points, words_of
 from simulator.core.types import Language
@@ -23,6 +19,9 @@ from simulator.reports.notes import corrected_line, notes_of_people
 from simulator.review.agreed import blind_sections
 from simulator.review.section import WORDS, words_in
 from simulator.review.teams import team_sections
+from simulator.stats.figures import Summary
+from simulator.stats.gate import Gate
+from simulator.stats.review import Findings, Review
 
 _ALARM, _SOFT = "bold red", "dim"
 

@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator
 
-from simulator.analysis.review import Review
-from simulator.analysis.reviewed import Findings
 from simulator.core.document import escaped
 from simulator.core.types import Language
 from simulator.reports.listing import Item, Say, Section
 from simulator.review.agreed import blind_sections
 from simulator.review.section import words_in
 from simulator.review.teams import team_sections
+from simulator.stats.review import Findings, Review
 
 
 def markdown(found: Findings | None, review: Review | None, run: str, language: Language) -> str:

@@ -12,13 +12,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from simulator.analysis.blind import Drawn, blind_sample
-from simulator.analysis.figures import Summary
 from simulator.core.errors import InputError
 from simulator.core.types import HumanVerdict, Language, Results
 from simulator.data.files import plain_suffix, printable, shown
 from simulator.review.sources import HIGHEST, LOWEST, Entry, Source, plain_text
 from simulator.sheets.model import PulledRow, SheetWords, title_ids
+from simulator.stats.figures import Summary
+from simulator.stats.review import SampledTurn, blind_sample
 
 SHEET = "sheet"
 # The worksheets in which the team says something of turns.
@@ -184,7 +184,7 @@ def _review(cells: Mapping[str, str], at: _Place) -> Iterator[Entry]:
         yield Entry(at.place)
 
 
-def _blind(cells: Mapping[str, str], at: _Place, drawn: Drawn | None) -> Iterator[Entry]:
+def _blind(cells: Mapping[str, str], at: _Place, drawn: SampledTurn | None) -> Iterator[Entry]:
     """One verdict for each reviewer who wrote something; a comment counts without a grade, too."""
     sampled = {"stratum": drawn.stratum, "sampled": drawn.sampled} if drawn else {}
     empty = True

@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from simulator.analysis.review import TOP
-from simulator.analysis.reviewed import PENDING, Article, Findings, Pending, Reviewed
-from simulator.analysis.summary import excerpt
 from simulator.core.types import Language
 from simulator.reports.listing import Item, Section
 from simulator.review.section import SHOWN, percent, words_in
 from simulator.sheets.model import SheetWords
+from simulator.stats.review import PENDING, TOP, Article, Findings, PendingReviews, ReviewedTurn
+from simulator.stats.summary import excerpt
 
 # From so many judged marks on their share is put into words, and from such shares into these.
 ENOUGH, GOOD, FAIR = 10, 0.8, 0.5
@@ -94,7 +93,7 @@ class _Excerpt:
         figures = {"turns": len(article.turns), "causes": causes, "how": self.say(kind)}
         return Item(self.say("article_line", passage=article.passage, source=source, **figures))
 
-    def _pending(self, each: Pending) -> Item:
+    def _pending(self, each: PendingReviews) -> Item:
         left = zip(PENDING, (each.open, each.doing, each.unset), strict=True)
         kinds = self.say("comma").join(
             self.say("cause_n", cause=self._status(kind), n=n) for kind, n in left if n
@@ -102,7 +101,7 @@ class _Excerpt:
         who = each.assignee or self.say("nobody")
         return Item(f"{who}   {self.say('pending_line', n=each.n, kinds=kinds)}")
 
-    def _wrong(self, turn: Reviewed) -> Item:
+    def _wrong(self, turn: ReviewedTurn) -> Item:
         where = f"{turn.conversation} · {self.say('turn', n=turn.turn)}"
         grade = "" if turn.value is None else self.say("judged_at", judge=f"{TOP * turn.value:.3g}")
         how = self.say("wrong_red" if turn.red else "wrong_missed")

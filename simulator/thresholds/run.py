@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from simulator.analysis.corrected import blind_grades
-from simulator.analysis.figures import Summary
 from simulator.core.errors import RunFileError
 from simulator.core.types import PASSED, Conversation, Results, Score, Turn
 from simulator.grading.metric_file import DEFAULT
 from simulator.grading.outputs import Part, is_reference, object_within, output_text, text_at, whole_object
+from simulator.stats.corrected import blind_grades
+from simulator.stats.figures import Summary
 from simulator.thresholds.judged import Evidence, Judged, measured
 
 # A blind grade from here on (four of five) says that the answer is right.

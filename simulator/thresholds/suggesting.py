@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from simulator.analysis.suggested import Method, Suggestion, suggest
 from simulator.core.shelves import our_name
 from simulator.grading.metric_file import DEFAULT, WHOLE, Outputs, number, write_thresholds
+from simulator.stats.calibration import Method, Suggestion, suggest
 from simulator.thresholds.judged import Evidence, Judged, of_output, parts
 
 

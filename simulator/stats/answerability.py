@@ -1,0 +1,215 @@
+"""Whether the bot answers what it can answer and declines what it cannot; the same for handing over.
+
+Refusing is right where the question is unanswerable, and only there (SQuAD 2.0: Rajpurkar et al., 2018). Each
+conversation is counted once, on turn 1, to which the case's question belongs.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from simulator.core.types import Conversation, Language, Results, Turn, Value
+from simulator.stats.review import wilson
+from simulator.stats.summary import turn_failure
+from simulator.storage.results import begun, marks, once
+from simulator.text.acts import claims, is_handover, is_refusal, parts
+
+Outcome = Literal["answered", "refused", "asked_back", "not_answered"]
+Interval = tuple[float, float] | None
+
+
+class Answerability(Value):
+    """The 2 x 2 table of answerable x answered, in conversations, and what stands outside of it.
+
+    `clarified_` are answers that only ask back; `not_answered` the bot's failures on marked cases; `unmarked`
+    cases that nobody marked. `held` of the conversations that began with a right refusal
+    (`refused_unanswerable`) declined to the end; the others gave in to a customer who insisted.
+    """
+
+    answered_answerable: int = 0
+    refused_answerable: int = 0
+    answered_unanswerable: int = 0
+    refused_unanswerable: int = 0
+    clarified_answerable: int = 0
+    clarified_unanswerable: int = 0
+    unmarked: int = 0
+    not_answered: int = 0
+    held: int = 0
+
+    @property
+    def marked(self) -> int:
+        """Conversations whose case says whether it can be answered."""
+        asked_back = self.clarified_answerable + self.clarified_unanswerable
+        return self._answerable + self._unanswerable + asked_back + self.not_answered
+
+    @property
+    def answered_correctly(self) -> float | None:
+        """The share (0..1) of the answerable that were answered, among answers and refusals."""
+        return _share(self.answered_answerable, self._answerable)
+
+    @property
+    def refused_correctly(self) -> float | None:
+        """The share (0..1) of the unanswerable that were refused, among answers and refusals."""
+        return _share(self.refused_unanswerable, self._unanswerable)
+
+    def answered_interval(self) -> Interval:
+        """The 95 % interval (Wilson, 1927) of `answered_correctly`."""
+        return wilson(self.answered_answerable, self._answerable)
+
+    def refused_interval(self) -> Interval:
+        """The 95 % interval (Wilson, 1927) of `refused_correctly`."""
+        return wilson(self.refused_unanswerable, self._unanswerable)
+
+    def as_json(self) -> dict[str, Any]:
+        """The table, its rates with their intervals, and what stands outside of it."""
+        return self.model_dump() | {
+            "marked": self.marked,
+            "answered_correctly": _rate(self.answered_correctly, self.answered_interval()),
+            "refused_correctly": _rate(self.refused_correctly, self.refused_interval()),
+        }
+
+    @property
+    def _answerable(self) -> int:
+        return self.answered_answerable + self.refused_answerable
+
+    @property
+    def _unanswerable(self) -> int:
+        return self.answered_unanswerable + self.refused_unanswerable
+
+
+class Handovers(Value):
+    """The 2 x 2 table of handover required or forbidden x handed over, in conversations.
+
+    A required handover counts in whichever turn it came (`late` of them after turn 1), and so does one that
+    was not wanted. `unmarked` are the cases in which either is right.
+    """
+
+    handed_required: int = 0
+    kept_required: int = 0
+    handed_forbidden: int = 0
+    kept_forbidden: int = 0
+    late: int = 0
+    unmarked: int = 0
+    not_answered: int = 0
+
+    @property
+    def marked(self) -> int:
+        """Conversations whose case says whether a person has to take over."""
+        return self._required + self._forbidden + self.not_answered
+
+    @property
+    def handed_correctly(self) -> float | None:
+        """The share (0..1) of the required handovers that took place."""
+        return _share(self.handed_required, self._required)
+
+    @property
+    def kept_correctly(self) -> float | None:
+        """The share (0..1) of the cases without need of a person that the bot kept."""
+        return _share(self.kept_forbidden, self._forbidden)
+
+    def handed_interval(self) -> Interval:
+        """The 95 % interval (Wilson, 1927) of `handed_correctly`."""
+        return wilson(self.handed_required, self._required)
+
+    def kept_interval(self) -> Interval:
+        """The 95 % interval (Wilson, 1927) of `kept_correctly`."""
+        return wilson(self.kept_forbidden, self._forbidden)
+
+    def as_json(self) -> dict[str, Any]:
+        """The table, its rates with their intervals, and what stands outside of it."""
+        return self.model_dump() | {
+            "marked": self.marked,
+            "handed_correctly": _rate(self.handed_correctly, self.handed_interval()),
+            "kept_correctly": _rate(self.kept_correctly, self.kept_interval()),
+        }
+
+    @property
+    def _required(self) -> int:
+        return self.handed_required + self.kept_required
+
+    @property
+    def _forbidden(self) -> int:
+        return self.handed_forbidden + self.kept_forbidden
+
+
+@once
+def answerability(results: Results) -> Answerability:
+    """Answered or refused, answerable or not: one count for each conversation that has begun."""
+    if not marks(results):
+        return Answerability(unmarked=begun(results))
+    found, held = Counter[str](), 0
+    for talk in results.conversations:
+        if talk.turns:
+            place = _place(talk)
+            found[place] += 1
+            held += place == "refused_unanswerable" and _holds(talk)
+    return Answerability.model_validate({**found, "held": held})
+
+
+@once
+def handovers(results: Results) -> Handovers:
+    """Handed over or kept, required or forbidden: one count for each conversation that has begun."""
+    if not marks(results):
+        return Handovers(unmarked=begun(results))
+    found, late = Counter[str](), 0
+    for talk in results.conversations:
+        if talk.turns:
+            place = _handed_place(talk)
+            found[place] += 1
+            late += place == "handed_required" and not _hands(talk.turns[:1], talk)
+    return Handovers.model_validate({**found, "late": late})
+
+
+def outcome(turn: Turn, language: Language) -> Outcome:
+    """What the bot did in a turn: it answered, refused, only asked back, or failed."""
+    if turn_failure(turn):
+        return "not_answered"
+    if is_refusal(turn.answer.text, language):
+        return "refused"
+    return "asked_back" if _only_asks(turn.answer.text, language) else "answered"
+
+
+def _only_asks(text: str, language: Language) -> bool:
+    """Whether an answer asks back and states nothing."""
+    acts = {part.act for part in parts(text, language)}
+    return "question" in acts and acts <= {"question", "courtesy"}
+
+
+def _place(talk: Conversation) -> str:
+    """The field of the table that a conversation is counted in."""
+    if talk.case.answerable is None or talk.turns[0].unrecorded:
+        return "unmarked"
+    done = outcome(talk.turns[0], talk.case.language)
+    if done == "not_answered":
+        return done
+    kind = "answerable" if talk.case.answerable else "unanswerable"
+    return f"{'clarified' if done == 'asked_back' else done}_{kind}"
+
+
+def _holds(talk: Conversation) -> bool:
+    """Whether no later turn states anything about what was rightly declined."""
+    return not any(
+        outcome(turn, talk.case.language) == "answered" and claims(turn.answer.text, talk.case.language)
+        for turn in talk.turns[1:]
+    )
+
+
+def _handed_place(talk: Conversation) -> str:
+    if talk.case.handover == "optional" or all(turn.unrecorded for turn in talk.turns):
+        return "unmarked"
+    if all(turn_failure(turn) for turn in talk.turns):
+        return "not_answered"
+    return f"{'handed' if _hands(talk.turns, talk) else 'kept'}_{talk.case.handover}"
+
+
+def _hands(turns: Iterable[Turn], talk: Conversation) -> bool:
+    return any(is_handover(turn.answer.text, talk.case.language) for turn in turns)
+
+
+def _share(hits: int, n: int) -> float | None:
+    return hits / n if n else None
+
+
+def _rate(share: float | None, interval: Interval) -> dict[str, Any]:
+    ends = [round(end, 4) for end in interval] if interval else None
+    return {"rate": None if share is None else round(share, 4), "interval": ends}

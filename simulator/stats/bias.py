@@ -1,0 +1,349 @@
+"""What moves a judge that should not move it, and what should and does not: probes graded and compared."""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from string import Template
+from typing import Any, Literal
+
+from simulator.core.replies import FIFTHS
+from simulator.core.templates import read_toml
+from simulator.core.types import GradingContext, Language, RedRules, Score, Value
+from simulator.stats.intervals import interval_of_mean
+from simulator.stats.red import red_marks
+
+Kind = Literal["flipped_fact", "padding", "curt", "angry", "twin", "shuffled", "longer"]
+Expectation = Literal["falls", "stays", "reported"]
+
+KINDS: tuple[Kind, ...] = ("flipped_fact", "padding", "curt", "angry", "twin", "shuffled", "longer")
+# What must happen, and by how many grades (1..5): at least so far down, or at most so far from it on average.
+EXPECTED: Mapping[Kind, tuple[Expectation, float | None]] = {
+    "flipped_fact": ("falls", 2.0),
+    "padding": ("stays", 0.2),
+    "curt": ("stays", 0.2),
+    "angry": ("stays", 0.2),
+    "twin": ("stays", 0.2),
+    "shuffled": ("stays", 0.1),
+    "longer": ("reported", None),
+}
+
+
+class Probe(Value):
+    """A generated pair: `base` is right, `changed` is the same but for what `note` says.
+
+    `sort` is what was changed within its kind (amount, date, ability ...). `expects` falls: `changed` must
+    lose at least `bound` grades of 1..5 and turn red; stays: the mean over all pairs of its kind may move by
+    `bound` at most; reported: nothing is asked of it. `cluster` is shared by the pairs of one question.
+    """
+
+    kind: Kind
+    sort: str
+    language: Language
+    cluster: str
+    base: GradingContext
+    changed: GradingContext
+    expects: Expectation
+    bound: float | None
+    note: str
+
+
+_LANGUAGE_MARK = re.compile(r"(?<![a-z])(?:ja|jp|en)(?![a-z])", re.IGNORECASE)
+
+
+def without_language(name: str) -> str:
+    """An id without its mark of a language: fees-01-ja and fees-01-en are one question."""
+    return _LANGUAGE_MARK.sub("", name)
+
+
+FILE = Path(__file__).with_name("bias.toml")
+# The row of all judges together: no grade of its own, but the colour that the turn gets.
+TOGETHER = ""
+# What follows a judge's name where only its Correctness is looked at.
+_CORRECTNESS = ".correctness"
+# Of the flipped facts, at least this share must fall by the bound, and turn from not red to red.
+CAUGHT = 0.9
+# Sums of grades in floating point: what is as near as this is the same.
+_SAME = 1e-9
+# Judges of manner and retrieval: a wrong fact is not theirs to see, and a curt word may be.
+_MANNER = frozenset(
+    ("fluency", "relevance", "answer_relevancy", "tone", "keigo", "cosine", "handover", "context_precision",
+     "context_recall")
+)  # fmt: skip
+# Courtesy may please whoever grades the whole; it must not make an answer truer.
+_WHOLE = frozenset(("turn", "similarity", "llm_similarity", "rouge_l"))
+_ALONE: tuple[Kind, ...] = ("padding", "curt")
+
+Grade = Callable[[GradingContext], Awaitable[list[Score]]]
+
+
+class BiasRow(Value):
+    """One judge (or its Correctness: `turn.correctness`) on one kind of probe in one language.
+
+    Means are grades from 1 to 5, whatever the judge's scale; `interval` is that of `difference`, drawn by
+    question. `fell` is the share of pairs that lost the bound (a judge of shares: anything); `red` the share
+    of changed answers that are red by this judge alone, `red_before` that of right ones, `turned` that of
+    pairs in which only the changed answer is red. `held` is None where nothing is asked. `failed` and
+    `skipped` count pairs that are left out because one side has no grade.
+    """
+
+    language: Language
+    kind: Kind
+    judge: str
+    n: int
+    failed: int
+    skipped: int
+    before: float | None
+    after: float | None
+    difference: float | None
+    interval: tuple[float, float] | None
+    fell: float | None
+    red: float | None
+    red_before: float | None
+    turned: float | None
+    expects: Expectation
+    bound: float | None
+    held: bool | None
+
+    @property
+    def sure(self) -> bool:
+        """Whether what holds on average holds for the whole interval, too: noisy grades do not tell."""
+        if not self.held or self.expects != "stays" or self.bound is None:
+            return bool(self.held)
+        return self.interval is not None and max(map(abs, self.interval)) <= self.bound + _SAME
+
+
+class Bias(Value):
+    """The result of a set of probes: rows by language, kind and judge; `exhibits` were graded once each."""
+
+    probes: int
+    exhibits: int
+    seed: int
+    rows: tuple[BiasRow, ...]
+
+    @property
+    def broken(self) -> tuple[BiasRow, ...]:
+        """The rows whose bound does not hold: 要注意."""
+        return tuple(row for row in self.rows if row.held is False)
+
+
+async def measure_bias(
+    probes: Sequence[Probe],
+    grade: Grade,
+    *,
+    rules: RedRules | None = None,
+    seed: int = 42,
+    at_once: int = 64,
+) -> Bias:
+    """Grades every exhibit of the probes once, so many at a time, and compares the pairs.
+
+    What `grade` raises comes in an exception group, and nothing is compared then.
+    """
+    exhibits = _distinct(probes)
+    turn = asyncio.Semaphore(at_once)
+
+    async def graded(exhibit: GradingContext) -> list[Score]:
+        async with turn:
+            return await grade(exhibit)
+
+    async with asyncio.TaskGroup() as tasks:
+        running = {name: tasks.create_task(graded(exhibit)) for name, exhibit in exhibits.items()}
+    scores = {name: task.result() for name, task in running.items()}
+    return compare(probes, scores, rules=rules, seed=seed)
+
+
+def compare(
+    probes: Sequence[Probe],
+    scores: Mapping[str, Sequence[Score]],
+    *,
+    rules: RedRules | None = None,
+    seed: int = 42,
+) -> Bias:
+    """The figures of probes whose exhibits were graded; `scores` are by the exhibit's conversation."""
+    rows = []
+    for language, kind in _groups(probes):
+        own = [probe for probe in probes if (probe.language, probe.kind) == (language, kind)]
+        pairs = [(p, scores[p.base.conversation], scores[p.changed.conversation]) for p in own]
+        sheet = _Sheet(language, kind, pairs, rules or RedRules(), seed)
+        rows += [sheet.row(judge) for judge in sheet.judges()]
+        rows += [sheet.together()] if kind == "flipped_fact" else []
+    return Bias(probes=len(probes), exhibits=len(_distinct(probes)), seed=seed, rows=tuple(rows))
+
+
+class _Sheet:
+    """The graded pairs of one kind in one language."""
+
+    def __init__(
+        self,
+        language: Language,
+        kind: Kind,
+        pairs: Sequence[tuple[Probe, Sequence[Score], Sequence[Score]]],
+        rules: RedRules,
+        seed: int,
+    ) -> None:
+        self.language, self.kind, self.pairs, self.rules, self.seed = language, kind, pairs, rules, seed
+        self.expects, self.bound = pairs[0][0].expects, pairs[0][0].bound
+
+    def judges(self) -> list[str]:
+        """The names of all judges in their order, each followed by its Correctness."""
+        scores = [score for _, one, other in self.pairs for score in (*one, *other)]
+        names: dict[str, None] = {}
+        for judge in dict.fromkeys(score.judge for score in scores):
+            names[judge] = None
+            if any(s.judge == judge and "correctness" in s.detail for s in scores):
+                names[judge + _CORRECTNESS] = None
+        return list(names)
+
+    def row(self, judge: str) -> BiasRow:
+        """What this judge makes of the pairs."""
+        states = [(p.cluster, _own(one, judge), _own(other, judge)) for p, one, other in self.pairs]
+        graded = [
+            (cluster, a, b, _grade(a, judge), _grade(b, judge))
+            for cluster, a, b in states
+            if a is not None and b is not None
+        ]
+        known = [(c, a, b, x, y) for c, a, b, x, y in graded if x is not None and y is not None]
+        failed = sum(any(s is not None and s.state == "failed" for s in (a, b)) for _, a, b in states)
+        moved = [y - x for _, _, _, x, y in known]
+        fell = [self._fell(b, y - x) for _, _, b, x, y in known]
+        red = [(self._is_red([a], judge), self._is_red([b], judge)) for _, a, b, _, _ in known]
+        figures = {"difference": _mean(moved), "fell": _mean(fell), "turned": _mean(_turned(red))}
+        clusters = [cluster for cluster, *_ in known]
+        return BiasRow(
+            language=self.language,
+            kind=self.kind,
+            judge=judge,
+            n=len(known),
+            failed=failed,
+            skipped=len(states) - len(known) - failed,
+            before=_mean([x for _, _, _, x, _ in known]),
+            after=_mean([y for _, _, _, _, y in known]),
+            difference=figures["difference"],
+            interval=interval_of_mean(moved, clusters, seed=self.seed, ends=None),
+            fell=figures["fell"] if self.expects == "falls" else None,
+            red=_mean([after for _, after in red]),
+            red_before=_mean([before for before, _ in red]),
+            turned=figures["turned"],
+            expects=self.expects,
+            bound=self.bound if is_bound(self.kind, judge) else None,
+            held=self._held(judge, figures),
+        )
+
+    def together(self) -> BiasRow:
+        """The colour that all judges together give: whether the red rules catch the flipped facts."""
+        known = [(a, b) for _, a, b in self.pairs if _any_scored(a) and _any_scored(b)]
+        red = [(self._is_red(a), self._is_red(b)) for a, b in known]
+        turned = _mean(_turned(red))
+        return BiasRow(
+            language=self.language, kind=self.kind, judge=TOGETHER, n=len(known),
+            failed=len(self.pairs) - len(known), skipped=0, before=None, after=None, difference=None,
+            interval=None, fell=None, red=_mean([after for _, after in red]),
+            red_before=_mean([before for before, _ in red]), turned=turned, expects=self.expects,
+            bound=None, held=None if turned is None else turned >= CAUGHT - _SAME,
+        )  # fmt: skip
+
+    def _held(self, judge: str, figures: Mapping[str, float | None]) -> bool | None:
+        difference, fell, turned = figures["difference"], figures["fell"], figures["turned"]
+        if self.bound is None or difference is None or not is_bound(self.kind, judge):
+            return None
+        if self.expects == "falls":
+            return min(fell or 0.0, turned or 0.0) >= CAUGHT - _SAME
+        return abs(difference) <= self.bound + _SAME
+
+    def _fell(self, score: Score, move: float) -> bool:
+        """By the bound on grades; a judge of shares falls as soon as one of the answer's facts is denied."""
+        return move < -_SAME if score.scale != FIFTHS else move <= -(self.bound or 0.0) + _SAME
+
+    def _is_red(self, scores: Sequence[Score], judge: str = "") -> bool:
+        marks = red_marks(scores[0].conversation, scores, self.rules)
+        return (
+            any(mark.kind == "correctness" for mark in marks) if judge.endswith(_CORRECTNESS) else bool(marks)
+        )
+
+
+def is_bound(kind: Kind, judge: str) -> bool:
+    """Whether a bound is set on this judge for this kind of probe.
+
+    Judges of manner and of what was retrieved are only reported; of padded and curt answers the truth is
+    bound (Correctness, groundedness, claims, facts, and judges of one's own), not the grade of the whole.
+    """
+    found = re.match(r"\w+", judge)
+    name, dotted = (found[0] if found else judge), judge.endswith(_CORRECTNESS)
+    if name in _MANNER:
+        return False
+    return dotted or kind not in _ALONE or name not in _WHOLE
+
+
+def bias_table(bias: Bias, language: Language) -> list[tuple[str, ...]]:
+    """The rows as texts, the names of the columns first."""
+    words = _words()[language]
+    return [tuple(words["columns"]), *(_shown(row, words) for row in bias.rows)]
+
+
+def _shown(row: BiasRow, words: Mapping[str, Any]) -> tuple[str, ...]:
+    none = str(words["none"])
+    left_out = Template(words["failed"]).substitute(failed=row.failed, skipped=row.skipped)
+    bound = Template(words[row.expects]).substitute(bound=f"{row.bound:g}") if row.bound is not None else none
+    verdict = {True: "held" if row.sure else "unsure", False: "broken", None: "unbound"}[row.held]
+    return (
+        str(words[row.language]),
+        str(words[row.kind]),
+        row.judge or str(words["together"]),
+        str(row.n) + (left_out if row.failed or row.skipped else ""),
+        none if row.before is None else f"{row.before:.2f}",
+        none if row.after is None else f"{row.after:.2f}",
+        none if row.difference is None else f"{row.difference:+.2f}",
+        none if row.interval is None else f"{row.interval[0]:+.2f}..{row.interval[1]:+.2f}",
+        *(
+            none if share is None else f"{100 * share:.0f}%"
+            for share in (row.fell, row.turned, row.red_before)
+        ),
+        bound,
+        str(words[verdict]),
+    )
+
+
+def _distinct(probes: Iterable[Probe]) -> dict[str, GradingContext]:
+    """The exhibits by the name of their conversation: the base of many pairs is graded once."""
+    return {e.conversation: e for probe in probes for e in (probe.base, probe.changed)}
+
+
+def _groups(probes: Sequence[Probe]) -> Iterator[tuple[Language, Kind]]:
+    there = {(probe.language, probe.kind) for probe in probes}
+    languages: tuple[Language, Language] = ("ja", "en")
+    return ((language, kind) for language in languages for kind in KINDS if (language, kind) in there)
+
+
+def _own(scores: Sequence[Score], judge: str) -> Score | None:
+    name = judge.removesuffix(_CORRECTNESS)
+    return next((score for score in scores if score.judge == name), None)
+
+
+def _grade(score: Score | None, judge: str) -> float | None:
+    """The grade from 1 to 5: of the judge, or of its Correctness; None without one."""
+    if score is None or score.state != "scored" or score.raw is None:
+        return None
+    if judge.endswith(_CORRECTNESS):
+        found = score.detail.get("correctness")
+        return float(found) if isinstance(found, int | float) else None
+    low, high = score.scale
+    return 1 + 4 * (score.raw - low) / (high - low)
+
+
+def _any_scored(scores: Sequence[Score]) -> bool:
+    return any(score.state == "scored" for score in scores)
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def _turned(red: Iterable[tuple[bool, bool]]) -> list[bool]:
+    """Which pairs are red after and were not before: a judge that sees red everywhere catches nothing."""
+    return [after and not before for before, after in red]
+
+
+@cache
+def _words() -> dict[str, Any]:
+    return read_toml(FILE)

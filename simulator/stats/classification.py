@@ -1,0 +1,487 @@
+"""How well labels are told apart: accuracy, F1, a report per class, and what a trivial guesser would get.
+
+Counts are all it takes: a table of expected by predicted labels, with one more column for the answers from
+which no label could be read. Those are wrong, and they count. Standard errors are those of
+lm-evaluation-harness: of accuracy the sample's, of F1 the standard deviation (n - 1) of 100,000 resamples.
+Shares without any row to divide by are 0, as in scikit-learn's `classification_report`.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.core.types import Case, Results, Score, Value
+from simulator.stats.intervals import clustered_stderr
+from simulator.storage.results import judges_of, with_scores
+
+Counts = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+DRAWS = 100_000
+SEED = 1234
+# Resamples times cells that are drawn at once (16 MB), and that are drawn at all.
+_AT_ONCE, _AT_MOST = 2_000_000, 4_000_000
+# Of two labels the one that is looked for, where its name says so.
+_POSITIVE = frozenset({"1", "true", "yes", "positive", "はい", "陽性", "正"})
+
+
+class ClassifiedRow(NamedTuple):
+    """One row: its own label, what was read from the answer (None: nothing), and the case it belongs to."""
+
+    expected: str
+    predicted: str | None
+    case: str = ""
+
+
+class ClassFigures(Value):
+    """Precision, recall and F1 (0..1), and of how many rows; of one class, or averaged over them."""
+
+    label: str
+    precision: float
+    recall: float
+    f1: float
+    support: int
+
+
+class Baseline(Value):
+    """What a guesser gets that reads nothing; where it draws lots, by its expected counts."""
+
+    name: str
+    label: str = ""
+    accuracy: float
+    f1: float
+    macro_f1: float
+
+
+class Classification(Value):
+    """A run as a classifier.
+
+    `f1` is that of `positive` where there are two labels, else the mean over all (`positive` is empty).
+    `confusion` has a row for each expected label; its columns are the predicted ones, and last not extracted.
+    """
+
+    judge: str = "label"
+    labels: tuple[str, ...]
+    positive: str
+    n: int
+    accuracy: float
+    accuracy_stderr: float | None
+    f1: float
+    f1_stderr: float | None
+    per_class: tuple[ClassFigures, ...]
+    macro: ClassFigures
+    micro: ClassFigures
+    weighted: ClassFigures
+    confusion: tuple[tuple[int, ...], ...]
+    not_extracted: int
+    kappa: float | None
+    mcc: float | None
+    baselines: tuple[Baseline, ...]
+    draws: int
+    seed: int
+    by_likelihood: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+    def as_json(self) -> dict[str, Any]:
+        """The figures for `--json`, rounded to 4 decimals."""
+        return {
+            "accuracy": round(self.accuracy, 4),
+            "accuracy_stderr": _rounded(self.accuracy_stderr),
+            "f1": round(self.f1, 4),
+            "f1_stderr": _rounded(self.f1_stderr),
+            "positive": self.positive or None,
+            "per_class": {each.label: _figures(each) for each in self.per_class},
+            "macro": _figures(self.macro),
+            "micro": _figures(self.micro),
+            "weighted": _figures(self.weighted),
+            "confusion": {
+                "labels": list(self.labels),
+                "counts": [list(row[:-1]) for row in self.confusion],
+                "not_extracted": [row[-1] for row in self.confusion],
+            },
+            "not_extracted": self.not_extracted,
+            "by_likelihood": self.by_likelihood,
+            "kappa": _rounded(self.kappa),
+            "mcc": _rounded(self.mcc),
+            "baselines": {each.name: _shares(each, "accuracy", "f1", "macro_f1") for each in self.baselines},
+        }
+
+
+def classify(
+    rows: Iterable[ClassifiedRow],
+    labels: Sequence[str],
+    *,
+    positive: str = "",
+    seed: int = SEED,
+    draws: int = DRAWS,
+    **more: Any,
+) -> Classification:
+    """All figures of graded rows; `positive` is the label looked for, else it is chosen by `positive_of`.
+
+    Rows of one case are drawn together. A prediction outside of `labels` is one that was not extracted.
+    """
+    table = list(rows)
+    cells, per_row = _cells(table, labels)
+    clusters = _clusters(per_row, table, cells.size)
+    if clusters is not None:
+        right = [float(row.expected == row.predicted) for row in table]
+        owners = [row.case or f"\0{at}" for at, row in enumerate(table)]
+        more["accuracy_stderr"] = clustered_stderr(right, owners)
+    return figures_of(cells, labels, positive=positive, seed=seed, draws=draws, clusters=clusters, **more)
+
+
+def figures_of(
+    counts: Counts,
+    labels: Sequence[str],
+    *,
+    positive: str = "",
+    seed: int = SEED,
+    draws: int = DRAWS,
+    clusters: "Clusters | None" = None,
+    **more: Any,
+) -> Classification:
+    """All figures of a table of counts: a row for each label, a column for each and one for not extracted."""
+    looked_for = positive or positive_of(labels, counts.sum(axis=1))
+    at = list(labels).index(looked_for) if looked_for else None
+    shares, support = per_class(counts), counts.sum(axis=1)
+    n = int(counts.sum())
+    drawn = drawn_f1(clusters or Clusters.of(counts), len(labels), at, seed=seed, draws=draws)
+    right = float(np.trace(counts[:, :-1]) / n) if n else 0.0
+    given: dict[str, Any] = {"accuracy_stderr": accuracy_stderr(right, n)} | more
+    return Classification(
+        labels=tuple(labels),
+        positive=looked_for,
+        n=n,
+        accuracy=right,
+        f1=float(headline(shares, at)),
+        f1_stderr=float(drawn.std(ddof=1)) if n > 1 and len(drawn) > 1 else None,
+        per_class=tuple(
+            _class(label, *row) for label, row in zip(labels, _rows(shares, support), strict=True)
+        ),
+        macro=_average("macro", shares, np.ones(len(labels)), n),
+        micro=_micro(counts),
+        weighted=_average("weighted", shares, support.astype(float), n),
+        confusion=tuple(tuple(map(int, row)) for row in counts),
+        not_extracted=int(counts[:, -1].sum()),
+        kappa=kappa(counts),
+        mcc=mcc(counts),
+        baselines=tuple(baselines(support, labels, at)),
+        draws=len(drawn),
+        seed=seed,
+        **given,
+    )
+
+
+def accuracy_stderr(accuracy: float, n: int) -> float | None:
+    """The standard error of a share of n independent rows: sqrt(p (1 - p) / (n - 1)); None of one row."""
+    return float((accuracy * (1 - accuracy) / (n - 1)) ** 0.5) if n > 1 else None
+
+
+def positive_of(labels: Sequence[str], support: Counts) -> str:
+    """Of two labels the one looked for: by its name, else the rarer one, else the last. "" of more."""
+    if len(labels) != 2:
+        return ""
+    named = [label for label in labels if label.casefold() in _POSITIVE]
+    if len(named) == 1:
+        return named[0]
+    return labels[0] if support[0] < support[1] else labels[1]
+
+
+def per_class(counts: Floats | Counts) -> Floats:
+    """Precision, recall and F1 of each class, of tables (..., expected, predicted): (..., 3, classes)."""
+    hits = np.diagonal(counts, axis1=-2, axis2=-1).astype(float)
+    said, there = counts[..., :-1].sum(axis=-2), counts.sum(axis=-1)
+    return np.stack([_share(hits, said), _share(hits, there), _share(2 * hits, said + there)], axis=-2)
+
+
+def headline(shares: Floats, positive: int | None) -> Floats:
+    """The one F1 that stands for a table: of the positive class, else the mean over the classes."""
+    found: Floats = shares[..., 2, :].mean(axis=-1) if positive is None else shares[..., 2, positive]
+    return found
+
+
+class Clusters(NamedTuple):
+    """Kinds of cases by what they add to the table, flat: (kinds, cells), and how many there are of each."""
+
+    kinds: Counts
+    sizes: Counts
+
+    @classmethod
+    def of(cls, counts: Counts) -> "Clusters":
+        """Every row is a case of its own: as many kinds as cells that are not empty."""
+        filled = np.flatnonzero(counts.ravel())
+        return cls(np.eye(counts.size, dtype=np.int64)[filled], counts.ravel()[filled])
+
+
+def drawn_f1(
+    clusters: Clusters, labels: int, positive: int | None, *, seed: int, draws: int = DRAWS
+) -> Floats:
+    """F1 of resamples of as many cases as there are, drawn with replacement; fewer of many cells.
+
+    Cases that add the same to the table are one and the same: a resample is a draw of how many of each.
+    """
+    cases, width = int(clusters.sizes.sum()), max(clusters.kinds.shape[1], len(clusters.sizes), 1)
+    if not cases:
+        return np.zeros(0)
+    random, wanted = np.random.default_rng(seed), min(draws, max(1000, _AT_MOST // width))
+    step, kinds = max(1, _AT_ONCE // width), clusters.kinds.astype(float)
+    found = []
+    for at in range(0, wanted, step):
+        size = min(step, wanted - at)
+        drawn = random.multinomial(cases, clusters.sizes / cases, size=size).astype(float) @ kinds
+        found.append(headline(per_class(drawn.reshape(size, labels, labels + 1)), positive))
+    return np.concatenate(found)
+
+
+def kappa(counts: Counts) -> float | None:
+    """Cohen's kappa (1960) of expected and predicted; None where chance alone would agree on everything."""
+    n = counts.sum()
+    if not n:
+        return None
+    by_chance = float((counts.sum(axis=1) * counts[:, :-1].sum(axis=0)).sum() / n**2)
+    return (float(np.trace(counts[:, :-1]) / n) - by_chance) / (1 - by_chance) if by_chance < 1 else None
+
+
+def mcc(counts: Counts) -> float | None:
+    """Matthews' correlation of several classes (Gorodkin, 2004); None where one side is constant."""
+    there, said = counts.sum(axis=1).astype(float), counts.sum(axis=0).astype(float)
+    n, hits = float(counts.sum()), float(np.trace(counts[:, :-1]))
+    scale = (n * n - float(said @ said)) * (n * n - float(there @ there))
+    return (hits * n - float(there @ said[:-1])) / scale**0.5 if scale > 0 else None
+
+
+def baselines(support: Counts, labels: Sequence[str], positive: int | None) -> Iterable[Baseline]:
+    """Guessers that read nothing: always one label (the two, or the most frequent), or by lot."""
+    n, classes = int(support.sum()), len(labels)
+    if not n:
+        return
+    frequent = int(np.argmax(support))
+    for at in (positive, 1 - positive) if positive is not None and classes == 2 else (frequent,):
+        name = "majority" if positive is None else "all_positive" if at == positive else "all_negative"
+        yield _guesser(name, np.eye(classes)[at], support, positive, labels[at])
+    if positive is not None:
+        yield _guesser("majority", np.eye(classes)[frequent], support, positive, labels[frequent])
+    yield _guesser("uniform", np.full(classes, 1 / classes), support, positive)
+    yield _guesser("prior", support / n, support, positive)
+
+
+def _guesser(name: str, shares: Floats, support: Counts, positive: int | None, label: str = "") -> Baseline:
+    """A guesser that says each label with its share, whatever the row."""
+    expected = np.append(np.outer(support, shares), np.zeros((len(support), 1)), axis=1)
+    figures = per_class(expected)
+    return Baseline(
+        name=name,
+        label=label,
+        accuracy=float(np.trace(expected[:, :-1]) / support.sum()),
+        f1=float(headline(figures, positive)),
+        macro_f1=float(headline(figures, None)),
+    )
+
+
+def _cells(table: Sequence[ClassifiedRow], labels: Sequence[str]) -> tuple[Counts, Counts]:
+    """The table of counts, and the flat cell of each row."""
+    place, width = {label: at for at, label in enumerate(labels)}, len(labels) + 1
+    flat = np.array(
+        [place[row.expected] * width + place.get(row.predicted or "", len(labels)) for row in table],
+        dtype=np.int64,
+    )
+    return np.bincount(flat, minlength=len(labels) * width).reshape(len(labels), width), flat
+
+
+def _clusters(flat: Counts, table: Sequence[ClassifiedRow], cells: int) -> Clusters | None:
+    """The kinds of cases, where some case was asked more than once."""
+    sizes = Counter(row.case for row in table if row.case)
+    if max(sizes.values(), default=1) == 1:
+        return None
+    _, owner = np.unique([row.case or f"\0{at}" for at, row in enumerate(table)], return_inverse=True)
+    added = np.zeros((int(np.max(owner)) + 1, cells), dtype=np.int64)
+    np.add.at(added, (owner, flat), 1)
+    kinds, number = np.unique(added, axis=0, return_counts=True)
+    return Clusters(kinds, number.astype(np.int64))
+
+
+def _rows(shares: Floats, support: Counts) -> Iterable[tuple[float, float, float, int]]:
+    for column, number in zip(shares.T, support, strict=True):
+        precision, recall, f1 = map(float, column)
+        yield precision, recall, f1, int(number)
+
+
+def _class(label: str, precision: float, recall: float, f1: float, support: int) -> ClassFigures:
+    return ClassFigures(label=label, precision=precision, recall=recall, f1=f1, support=support)
+
+
+def _average(name: str, shares: Floats, weights: Floats, n: int) -> ClassFigures:
+    precision, recall, f1 = (float(row @ weights) / (float(weights.sum()) or 1.0) for row in shares)
+    return _class(name, precision, recall, f1, n)
+
+
+def _micro(counts: Counts) -> ClassFigures:
+    """All rows pooled: what was not extracted lowers the recall, not the precision."""
+    hits, said, n = (float(np.sum(part)) for part in (np.diagonal(counts), counts[:, :-1], counts))
+    precision, recall, f1 = (float(_share(a, b)) for a, b in ((hits, said), (hits, n), (2 * hits, said + n)))
+    return _class("micro", precision, recall, f1, int(n))
+
+
+def _share(part: Any, whole: Any) -> Floats:
+    part, whole = np.asarray(part, dtype=float), np.asarray(whole, dtype=float)
+    found: Floats = np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
+    return found
+
+
+def _figures(each: ClassFigures) -> dict[str, Any]:
+    return _shares(each, "precision", "recall", "f1") | {"support": each.support}
+
+
+def _shares(of: Value, *names: str) -> dict[str, float]:
+    return {name: round(getattr(of, name), 4) for name in names}
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
+
+
+JUDGE = "label"
+# More labels than that are no classes: each row chooses among texts of its own.
+MOST_LABELS = 100
+
+
+def classifications(results: Results) -> tuple[Classification, ...]:
+    """One for each judge `label` that graded the run, also where it graded one output of an answer.
+
+    Answers that failed count as not extracted; grades that failed, and rows without a label, do not count.
+    """
+    if not any(map(is_label, judges_of(results))):
+        return ()
+    found: dict[str, _ReadLabels] = {}
+    for talk, by_turn in with_scores(results):
+        for by_judge in by_turn.values():
+            for judge in filter(is_label, by_judge):
+                found.setdefault(judge, _ReadLabels()).add(talk.case, by_judge[judge])
+    made = (_classification(judge, each, results) for judge, each in found.items())
+    return tuple(each for each in made if each is not None)
+
+
+def is_label(judge: str) -> bool:
+    """Whether scores are those of `label`, of a whole answer or of one output of it."""
+    return judge == JUDGE or judge.endswith(f".{JUDGE}")
+
+
+class _ReadLabels:
+    """What one judge read from the answers, row by row, without the rows themselves."""
+
+    def __init__(self) -> None:
+        self.rows: list[ClassifiedRow] = []
+        self.chosen: dict[str, None] = {}
+        self.states: Counter[str] = Counter()
+        self.by_likelihood = 0
+        self._words: dict[str, str] = {}
+
+    def add(self, case: Case, score: Score) -> None:
+        """One more row."""
+        self.states[score.state] += 1
+        self.by_likelihood += score.detail.get("read") == "likelihood"
+        if case.label in case.choices:
+            self.chosen |= dict.fromkeys(case.choices)
+        expected, predicted = score.detail.get("expected", case.label), score.detail.get("predicted")
+        if score.state == "scored" and expected is not None:
+            said = None if predicted is None else self._once(str(predicted))
+            self.rows.append(ClassifiedRow(self._once(str(expected)), said, case.id))
+
+    def _once(self, label: str) -> str:
+        return self._words.setdefault(label, label)
+
+
+def _classification(judge: str, found: _ReadLabels, results: Results) -> Classification | None:
+    labels = _labels(found, results)
+    if not found.rows or len(labels) > MOST_LABELS:
+        return None
+    positive = results.run.settings.get("positive")
+    return classify(
+        found.rows,
+        labels,
+        positive=positive if isinstance(positive, str) and positive in labels else "",
+        judge=judge,
+        by_likelihood=found.by_likelihood,
+        failed=found.states["failed"],
+        skipped=found.states["skipped"],
+    )
+
+
+def _labels(found: _ReadLabels, results: Results) -> tuple[str, ...]:
+    """The run's labels in their order; then the rows' own choices, and whatever else occurs."""
+    known = results.run.settings.get("labels")
+    named = list(known) if isinstance(known, dict) else []
+    said = {label for row in found.rows for label in (row.expected, row.predicted) if label is not None}
+    return tuple(dict.fromkeys([*named, *found.chosen, *sorted(said)]))
+
+
+class RankedRow(Value):
+    """One line of the table: a run, or a guesser (`baseline`, whose `name` is a key for words).
+
+    `f1` is that of the `positive` label, or the mean over the classes where it is empty.
+    """
+
+    name: str
+    n: int
+    accuracy: float
+    accuracy_stderr: float | None = None
+    f1: float
+    f1_stderr: float | None = None
+    macro_f1: float
+    positive: str = ""
+    not_extracted: int = 0
+    baseline: bool = False
+
+
+def f1_table(
+    runs: Iterable[tuple[str, Results]], *, judge: str = JUDGE, baselines: bool = True
+) -> tuple[RankedRow, ...]:
+    """Finished runs by F1, the best first; a run that `judge` did not grade is left out."""
+    found = [
+        (name, each) for name, results in runs for each in classifications(results) if each.judge == judge
+    ]
+    return ranked(found, baselines=baselines)
+
+
+def ranked(found: Sequence[tuple[str, Classification]], *, baselines: bool = True) -> tuple[RankedRow, ...]:
+    """The same of figures that are there already."""
+    rows = [_of_run(name, each) for name, each in found]
+    if baselines and found and len({_asked(each) for _, each in found}) == 1:
+        rows += _guessers(found[0][1])
+    return tuple(sorted(rows, key=lambda row: (-row.f1, -row.accuracy, row.name)))
+
+
+def _of_run(name: str, each: Classification) -> RankedRow:
+    return RankedRow(
+        name=name,
+        n=each.n,
+        accuracy=each.accuracy,
+        accuracy_stderr=each.accuracy_stderr,
+        f1=each.f1,
+        f1_stderr=each.f1_stderr,
+        macro_f1=each.macro.f1,
+        positive=each.positive,
+        not_extracted=each.not_extracted,
+    )
+
+
+def _asked(each: Classification) -> tuple[object, ...]:
+    """What has to be the same for guessers to get the same: the labels, and how often each occurs."""
+    return each.positive, each.labels, tuple(figures.support for figures in each.per_class)
+
+
+def _guessers(each: Classification) -> Iterator[RankedRow]:
+    for guesser in each.baselines:
+        yield RankedRow(
+            name=guesser.name,
+            n=each.n,
+            accuracy=guesser.accuracy,
+            f1=guesser.f1,
+            macro_f1=guesser.macro_f1,
+            positive=each.positive,
+            baseline=True,
+        )

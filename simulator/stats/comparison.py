@@ -1,0 +1,827 @@
+"""The other run of a new version: free where it was replayed, a replay where it talked freely."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
+from math import ceil, fsum
+from statistics import NormalDist, stdev
+from typing import Any, Literal, NamedTuple
+
+from simulator.core.types import Conversation, Results, Role, Run, Score, Turn, Value
+from simulator.stats.exact_tests import holm, mcnemar, wilcoxon
+from simulator.stats.figures import RedTurn, Summary
+from simulator.stats.intervals import LEVEL, interval_of_mean
+from simulator.stats.summary import excerpt, turn_failure
+from simulator.storage.results import counted
+from simulator.storage.runs import Head, replay_of
+
+
+def companion(before: Run, after: Head, runs: Iterable[Head]) -> Run | None:
+    """The run nearest in time to `after` that has the same bot and, of replay and free, is the other kind.
+
+    It must have asked the very questions of `after`: those that failed, asked once more, would be a verdict
+    about the hardest ones. A replay must be one of `before`. A free run must be newer than `before`: a bot
+    that changed without a change of its settings would otherwise be taken for the new version.
+    """
+    wanted = [
+        head.run
+        for head in runs
+        if head.run.id not in (before.id, after.run.id)
+        and head.questions == after.questions
+        and _is_other(before, after.run, head.run)
+    ]
+    return min(wanted, key=lambda run: abs(run.created - after.run.created), default=None)
+
+
+def _is_other(before: Run, after: Run, run: Run) -> bool:
+    if _bot(run) != _bot(after) or run.status != "finished" or run.offline != after.offline:
+        return False
+    if replay_of(after):
+        return replay_of(run) is None and run.created > before.created
+    return replay_of(run) == before.id
+
+
+def _bot(run: Run) -> tuple[object, object, str | None]:
+    return run.settings.get("adapter"), run.settings.get("set"), run.models.get("demo")
+
+
+Key = tuple[str, str, int]
+Place = tuple[str, int]
+
+# What a team may write into the tags of a case that must stay as good as it is.
+GUARDED = frozenset({"must-not-break", "壊さない", "必須"})
+
+
+class Side(NamedTuple):
+    """One run with its figures."""
+
+    results: Results
+    summary: Summary
+
+
+class PairedTurn(NamedTuple):
+    """One turn in both runs; `was` and `became` are what made it red, None where it was not."""
+
+    earlier: Conversation
+    later: Conversation
+    before: Turn
+    after: Turn
+    was: RedTurn | None
+    became: RedTurn | None
+
+
+class Pairs:
+    """The conversations of two runs, side by side."""
+
+    def __init__(self, before: Side, after: Side) -> None:
+        """`before` is the run that `after` is held against."""
+        self.before, self.after = (Side(counted(s.results), s.summary) for s in (before, after))
+        self.earlier, self.later = held(self.before.results), held(self.after.results)
+        self.both = [key for key in self.later if key in self.earlier]
+
+    @cached_property
+    def reds(self) -> tuple[dict[Place, RedTurn], dict[Place, RedTurn]]:
+        """The red turns of both runs, by conversation and turn."""
+        sides = (self.before, self.after)
+        first, second = ({(r.conversation, r.turn): r for r in side.summary.reddest} for side in sides)
+        return first, second
+
+    @cached_property
+    def lines(self) -> tuple[int, int]:
+        """On how many turns the customers said the very same, of all turns of the paired conversations."""
+        same = whole = 0
+        for one, other in self._talks():
+            whole += max(len(one.turns), len(other.turns))
+            same += sum(a.user == b.user for a, b in zip(one.turns, other.turns, strict=False))
+        return same, whole
+
+    @cached_property
+    def turns(self) -> tuple[PairedTurn, ...]:
+        """The turns that can be compared: the first of each conversation, and those with the same line."""
+        was, became = self.reds
+        return tuple(
+            PairedTurn(one, other, a, b, was.get((one.id, a.index)), became.get((other.id, b.index)))
+            for one, other in self._talks()
+            for a, b in zip(one.turns, other.turns, strict=False)
+            if a.index == 1 or a.user == b.user
+        )
+
+    @cached_property
+    def guarded(self) -> tuple[str, ...]:
+        """The ids of the cases that must not break: marked so in either run."""
+        talks = (*self.earlier.values(), *self.later.values())
+        return tuple(dict.fromkeys(c.case.id for c in talks if is_guarded(c.case.tags)))
+
+    def _talks(self) -> Iterable[tuple[Conversation, Conversation]]:
+        return ((self.earlier[key], self.later[key]) for key in self.both)
+
+
+def held(results: Results) -> dict[Key, Conversation]:
+    """The conversations that were held, by question, customer and repetition."""
+    return {(c.case.id, c.persona, c.repeat): c for c in results.conversations if c.turns or c.ended}
+
+
+def is_guarded(tags: Iterable[str]) -> bool:
+    """Whether a case must not break."""
+    return any(tag.strip().casefold().replace("_", "-").replace(" ", "-") in GUARDED for tag in tags)
+
+
+def means_by_judge(side: Side) -> dict[str, dict[str, float]]:
+    """For each judge the mean (0..1) of every conversation that it graded, as the run's own score counts."""
+    spoken = _counted_turns(side)
+    given: dict[str, dict[str, list[float]]] = {}
+    for score in side.results.scores:
+        if score.value is not None and score.state == "scored" and (score.conversation, score.turn) in spoken:
+            given.setdefault(score.judge, {}).setdefault(score.conversation, []).append(score.value)
+    return {
+        judge: {talk: sum(values) / len(values) for talk, values in talks.items()}
+        for judge, talks in given.items()
+    }
+
+
+def _counted_turns(side: Side) -> set[Place]:
+    """Every spoken turn, but those that a customer spoilt where these are left out of the figures."""
+    played = side.summary.simulator.customers
+    spoilt = frozenset(played.spoilt if played.handling == "exclude" else ())
+    return {
+        (c.id, turn.index)
+        for c in side.results.conversations
+        for turn in c.turns
+        if (c.id, turn.index) not in spoilt or turn_failure(turn)
+    }
+
+
+def by_customer(
+    talks: Mapping[Key, Conversation], means: Mapping[str, float]
+) -> dict[tuple[str, str], float]:
+    """The mean of each case and persona that has one, over however often it was repeated."""
+    found: dict[tuple[str, str], list[float]] = {}
+    for (case, persona, _), talk in talks.items():
+        if talk.id in means:
+            found.setdefault((case, persona), []).append(means[talk.id])
+    return {key: sum(values) / len(values) for key, values in found.items()}
+
+
+_MARK = "prompt:"
+
+
+class PromptVersion(NamedTuple):
+    """What a run noted of a prompt: the version that its file gives itself, and the hash of its words."""
+
+    version: str
+    hash: str
+
+
+def prompts_of(run: Run) -> dict[str, PromptVersion]:
+    """The prompts of a run by name: one, or those of a chain; none where rows were sent as they are."""
+    return {
+        name.removeprefix(_MARK): PromptVersion(run.versions.get(name, ""), digits)
+        for name, digits in run.prompts.items()
+        if name.startswith(_MARK)
+    }
+
+
+def told(run: Run) -> str:
+    """Each prompt with version and hash, as reports show them: `choose:expert 2 (331ef023326d)`."""
+    return ", ".join(f"{name} {noted.version} ({noted.hash})" for name, noted in prompts_of(run).items())
+
+
+def unnoticed(before: Run, after: Run) -> Iterator[str]:
+    """The prompts whose words changed while the version stayed."""
+    yield from (name for name, was, now in _both(before, after) if was.version == now.version and was != now)
+
+
+def renumbered(before: Run, after: Run) -> Iterator[str]:
+    """The prompts whose version changed while the words stayed."""
+    yield from (name for name, was, now in _both(before, after) if was.hash == now.hash and was != now)
+
+
+def _both(before: Run, after: Run) -> Iterator[tuple[str, PromptVersion, PromptVersion]]:
+    """The prompts of both runs; with another number of examples, other words are no change of the file."""
+    first, second = prompts_of(before), prompts_of(after)
+    if before.settings.get("shots") == after.settings.get("shots"):
+        yield from ((name, first[name], second[name]) for name in first if name in second)
+
+
+Kind = Literal[
+    "same_run", "unfinished", "rubrics", "models", "prompt_text", "prompt_version", "customers", "settings",
+    "rules", "questions", "unpaired",
+]  # fmt: skip
+# The bot may be anything: that is what is tested. These must be the same for its scores to be held together.
+_OF_THE_CUSTOMERS = ("turns", "voice_opening", "typos", "script", "user_temperature", "language", "greeting")
+_OF_THE_GRADING = (
+    "judging", "votes", "judge_temperature", "guidelines", "contacts", "ng_words", "tokenizer",
+    "customer_faults", "seed",
+)  # fmt: skip
+_NOT_THE_BOT: tuple[Role, ...] = ("user", "judge", "embed")
+
+
+class Caution(Value):
+    """One thing to know before the difference is believed; `names` are judges, roles, settings or runs."""
+
+    kind: Kind
+    names: tuple[str, ...] = ()
+    before: int = 0
+    after: int = 0
+
+
+class ChangedSetting(Value):
+    """A setting of the bot that is not the same in both runs."""
+
+    name: str
+    before: str
+    after: str
+
+
+def other_rubrics(before: Summary, after: Summary) -> tuple[str, ...]:
+    """The judges whose prompt, form or model is not the same in both runs."""
+    return tuple(
+        name
+        for name, judge in after.judges.items()
+        if name in before.judges
+        and judge.rubrics
+        and before.judges[name].rubrics
+        and set(judge.rubrics) != set(before.judges[name].rubrics)
+    )
+
+
+def is_replayed(before: Run, after: Run) -> bool:
+    """Whether one of the two says the other's lines again, or both those of a third run."""
+    origins = [replay_of(run) or run.id for run in (before, after)]
+    return before.id != after.id and origins[0] == origins[1]
+
+
+def cautions(pairs: Pairs) -> tuple[Caution, ...]:
+    """Everything that speaks against a plain comparison, gravest first."""
+    return tuple(_cautions(pairs, pairs.before.results.run, pairs.after.results.run))
+
+
+def _cautions(pairs: Pairs, before: Run, after: Run) -> Iterator[Caution]:
+    replayed = is_replayed(before, after)
+    if before.id == after.id:
+        yield Caution(kind="same_run", names=(after.id,))
+    if names := other_rubrics(pairs.before.summary, pairs.after.summary):
+        yield Caution(kind="rubrics", names=names)
+    if names := tuple(_other_models(before, after, replayed=replayed)):
+        yield Caution(kind="models", names=names)
+    yield from _of_prompts(before, after)
+    if not replayed and _others_play(before, after):
+        yield Caution(kind="customers")
+    if names := tuple(_other_settings(before, after, replayed=replayed)):
+        yield Caution(kind="settings", names=names)
+    if before.settings.get("red") != after.settings.get("red"):
+        yield Caution(kind="rules")
+    if reworded := sum(pairs.earlier[k].case.question != pairs.later[k].case.question for k in pairs.both):
+        yield Caution(kind="questions", after=reworded)
+    if names := tuple(dict.fromkeys(run.id for run in (before, after) if run.status != "finished")):
+        yield Caution(kind="unfinished", names=names)
+    only = len(pairs.earlier) - len(pairs.both), len(pairs.later) - len(pairs.both)
+    if any(only):
+        yield Caution(kind="unpaired", before=only[0], after=only[1])
+
+
+def _of_prompts(before: Run, after: Run) -> Iterator[Caution]:
+    if names := tuple(unnoticed(before, after)):
+        yield Caution(kind="prompt_text", names=names)
+    if names := tuple(renumbered(before, after)):
+        yield Caution(kind="prompt_version", names=names)
+
+
+def _other_models(before: Run, after: Run, *, replayed: bool) -> Iterator[str]:
+    """The roles beside the bot that another model played; in a replay nobody plays the customer."""
+    for role in _NOT_THE_BOT:
+        if before.models.get(role) != after.models.get(role) and not (replayed and role == "user"):
+            yield role
+
+
+def _other_settings(before: Run, after: Run, *, replayed: bool) -> Iterator[str]:
+    for name in (*(() if replayed else _OF_THE_CUSTOMERS), *_OF_THE_GRADING):
+        if before.settings.get(name) != after.settings.get(name):
+            yield name
+
+
+def _others_play(before: Run, after: Run) -> bool:
+    """Whether a customer whom both runs have was told to speak otherwise."""
+    shared = before.prompts.keys() & after.prompts.keys()
+    spoken = (name for name in shared if name.startswith(("user:", "opening:")))
+    return any(before.prompts[name] != after.prompts[name] for name in spoken)
+
+
+def changed(before: Run, after: Run) -> tuple[ChangedSetting, ...]:
+    """What is known to differ in the bot: adapter, its settings, its prompt, its model."""
+    return tuple(
+        ChangedSetting(name=name, before=one, after=other)
+        for name, one, other in _of_the_bot(before, after)
+        if one != other
+    )
+
+
+def _of_the_bot(before: Run, after: Run) -> Iterator[tuple[str, str, str]]:
+    first, second = before.settings, after.settings
+    yield "adapter", _shown(first.get("adapter")), _shown(second.get("adapter"))
+    one, other = first.get("set"), second.get("set")
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in dict.fromkeys((*one, *other)):
+            yield key, _shown(one.get(key)), _shown(other.get(key))
+    yield "prompt", told(before), told(after)
+    yield "demo_model", before.models.get("demo", ""), after.models.get("demo", "")
+
+
+def _shown(value: object) -> str:
+    return "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+Verdict = Literal["better", "worse", "no_difference", "not_enough", "not_comparable"]
+
+# Below these nothing is said: with fewer than six cases no order of events gets the exact test below 5 %.
+FEWEST_PAIRS = FEWEST_CASES = 6
+# The difference (0..1) that a plan for more questions aims at, and how surely it is to be seen.
+WORTH_SEEING, POWER = 0.05, 0.8
+_NORMAL = NormalDist()
+
+Pair = tuple[str, float, float]
+
+
+class Difference(Value):
+    """One judge over the pairs that it graded in both runs; means are 0..1, differences later less earlier.
+
+    `p_holm` is p as it decides: corrected for how many judges were looked at. `moved` counts the cases in
+    which anything changed. `larger` is the largest difference that the interval leaves possible; `more` is
+    how many new cases it takes to see a difference of 5 points, None when the pairs cannot tell.
+    """
+
+    judge: str
+    verdict: Verdict
+    pairs: int
+    cases: int
+    moved: int
+    before: float | None
+    after: float | None
+    difference: float | None
+    interval: tuple[float, float] | None
+    p: float | None
+    p_holm: float | None
+    larger: float | None
+    more: int | None
+
+    @property
+    def leaning(self) -> Literal["up", "down"] | None:
+        """Where the interval leaves out 0 and the test still cannot rule out chance."""
+        if self.verdict != "no_difference" or self.interval is None:
+            return None
+        low, high = self.interval
+        return "up" if low > 0 else "down" if high < 0 else None
+
+
+def differences(
+    pairs: Mapping[str, Sequence[Pair]], *, primary: str, seed: int, apart: frozenset[str] = frozenset()
+) -> tuple[Difference, ...]:
+    """One row per judge, from its pairs (case, before, after); those in `apart` graded by another rubric.
+
+    The p of a judge is Wilcoxon's over the mean differences of the cases, since conversations about one
+    case are not independent. `primary` decides about the run. Better or worse is said when the p as
+    `_corrected` is below 5 % and the interval, too, leaves out 0.
+    """
+    by_case = {judge: _case_means(found) for judge, found in pairs.items()}
+    tested = {
+        judge: wilcoxon(means)
+        for judge, means in by_case.items()
+        if judge not in apart and _enough(len(pairs[judge]), len(means))
+    }
+    able = {judge: p for judge, p in tested.items() if _moved(by_case[judge]) >= FEWEST_CASES}
+    adjusted = tested | _corrected(able, primary)
+    return tuple(
+        _difference(
+            judge, found, by_case[judge], seed, tested.get(judge), adjusted.get(judge), judge in apart
+        )
+        for judge, found in pairs.items()
+    )
+
+
+def _corrected(able: Mapping[str, float], primary: str) -> dict[str, float]:
+    """The p of each judge by what it may cost to look at so many, of those that could be significant at all.
+
+    One that changed in fewer than six cases cannot be, whatever the signs (Tarone, 1990). The score is what
+    was asked beforehand: it is tested first and alone. Once it is significant the others follow by Holm's
+    method at the full level (gatekeeping; Maurer, Hothorn and Lehmacher, 1995). Without that they may only
+    spend half of it: bots that did not change are then called worse in at most 2.5 % + 1.25 % of runs.
+    """
+    first = {judge: p for judge, p in able.items() if judge == primary}
+    others = holm({judge: p for judge, p in able.items() if judge != primary})
+    costs = 1 if all(p < 1 - LEVEL for p in first.values()) else 2
+    return first | {judge: min(1.0, costs * p) for judge, p in others.items()}
+
+
+def _difference(  # noqa: PLR0917 - the parts of one row, each made elsewhere
+    judge: str,
+    pairs: Sequence[Pair],
+    cases: Sequence[float],
+    seed: int,
+    p: float | None,
+    p_holm: float | None,
+    apart: bool,
+) -> Difference:
+    by = [after - before for _, before, after in pairs]
+    interval = interval_of(by, [case for case, *_ in pairs], seed) if _enough(len(by), len(cases)) else None
+    return Difference(
+        judge=judge,
+        verdict="not_comparable" if apart else _verdict(p_holm, interval),
+        pairs=len(pairs),
+        cases=len(cases),
+        moved=_moved(cases),
+        before=_mean([before for _, before, _ in pairs]),
+        after=_mean([after for *_, after in pairs]),
+        difference=_mean(by),
+        interval=interval,
+        p=p,
+        p_holm=p_holm,
+        larger=max(abs(end) for end in interval) if interval else None,
+        more=more_needed(cases),
+    )
+
+
+def interval_of(by: Sequence[float], cases: Sequence[str], seed: int) -> tuple[float, float] | None:
+    """The 95 % interval of a mean difference: cases are drawn, and few of them make it wider."""
+    return interval_of_mean(by, cases, seed=seed, ends=None)
+
+
+def more_needed(cases: Sequence[float]) -> int | None:
+    """How many new cases, beside these, show a true difference of 5 points four times in five.
+
+    From how far the cases' differences lie apart (the usual normal formula); 0 when there are enough. None
+    where nothing differs: that does not tell how far apart they would lie.
+    """
+    if len(cases) < 2 or not _moved(cases):
+        return None
+    reach = _NORMAL.inv_cdf(0.5 + LEVEL / 2) + _NORMAL.inv_cdf(POWER)
+    wanted = max(FEWEST_CASES, ceil((reach * stdev(cases) / WORTH_SEEING) ** 2 - 1e-9))
+    return max(0, wanted - len(cases))
+
+
+def _verdict(p_holm: float | None, interval: tuple[float, float] | None) -> Verdict:
+    if p_holm is None or interval is None:
+        return "not_enough"
+    low, high = interval
+    if p_holm < 1 - LEVEL and (low > 0 or high < 0):
+        return "better" if low > 0 else "worse"
+    return "no_difference"
+
+
+def _moved(cases: Sequence[float]) -> int:
+    """In how many cases anything changed."""
+    return sum(abs(by) > 1e-9 for by in cases)
+
+
+def _enough(pairs: int, cases: int) -> bool:
+    return pairs >= FEWEST_PAIRS and cases >= FEWEST_CASES
+
+
+def _case_means(pairs: Sequence[Pair]) -> list[float]:
+    """The mean difference of each case."""
+    found: dict[str, list[float]] = {}
+    for case, before, after in pairs:
+        found.setdefault(case, []).append(after - before)
+    return [fsum(values) / len(values) for values in found.values()]
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return fsum(values) / len(values) if values else None
+
+
+class TurnChange(Value):
+    """A turn that the customer began alike and that is red in only one of the runs; texts are excerpts."""
+
+    conversation: str
+    turn: int
+    case: str
+    persona: str
+    question: str
+    before: str
+    after: str
+    was: float | None
+    became: float | None
+    why_before: str
+    why_after: str
+    guarded: bool
+
+
+class Broken(Value):
+    """A case that must not break: green throughout before, red somewhere now."""
+
+    case: str
+    question: str
+    turns: tuple[tuple[str, int], ...]
+    why: str
+
+
+class RedChanges(Value):
+    """Comparable turns by colour before and now; over the cases with more and with less red, McNemar's p."""
+
+    turned_red: int
+    turned_green: int
+    still_red: int
+    still_green: int
+    cases_worse: int
+    cases_better: int
+    p: float
+
+    @property
+    def redder(self) -> bool:
+        """Whether more cases turned red than green."""
+        return self.cases_worse > self.cases_better
+
+
+def reds(turns: Sequence[PairedTurn]) -> RedChanges:
+    """The comparable turns by colour, and whether more cases changed one way than the other."""
+    seen = Counter((bool(t.was), bool(t.became)) for t in turns)
+    net = Counter[str]()
+    for t in turns:
+        net[t.later.case.id] += bool(t.became) - bool(t.was)
+    worse, better = sum(n > 0 for n in net.values()), sum(n < 0 for n in net.values())
+    return RedChanges(
+        turned_red=seen[False, True],
+        turned_green=seen[True, False],
+        still_red=seen[True, True],
+        still_green=seen[False, False],
+        cases_worse=worse,
+        cases_better=better,
+        p=mcnemar(worse, better),
+    )
+
+
+def turned(pairs: Pairs, *, red: bool) -> tuple[TurnChange, ...]:
+    """The turns that turned red (or green), those of guarded cases first, then by how much."""
+    primary = pairs.after.summary.primary
+    scores = [_scores(side, primary) for side in (pairs.before, pairs.after)]
+    found = [t for t in pairs.turns if bool(t.was) != bool(t.became) and bool(t.became) == red]
+    told = [_turn(t, scores, pairs.guarded) for t in found]
+    # What fell (or rose) most comes first.
+    return tuple(sorted(told, key=lambda c: (not c.guarded, _by(c) if red else -_by(c))))
+
+
+def _by(change: TurnChange) -> float:
+    return 0.0 if change.was is None or change.became is None else round(change.became - change.was, 9)
+
+
+def _scores(side: Side, primary: str) -> dict[tuple[str, int], Score]:
+    return {(s.conversation, s.turn): s for s in side.results.scores if s.judge == primary}
+
+
+def _turn(
+    t: PairedTurn, scores: Sequence[Mapping[tuple[str, int], Score]], guarded: Sequence[str]
+) -> TurnChange:
+    one, other = scores[0].get((t.earlier.id, t.before.index)), scores[1].get((t.later.id, t.after.index))
+    return TurnChange(
+        conversation=t.later.id,
+        turn=t.after.index,
+        case=t.later.case.id,
+        persona=t.later.persona,
+        question=excerpt(t.after.user),
+        before=excerpt(t.before.answer.text),
+        after=excerpt(t.after.answer.text),
+        was=one.value if one else None,
+        became=other.value if other else None,
+        why_before=excerpt((t.was.reason if t.was else "") or (one.reason if one else "")),
+        why_after=excerpt((t.became.reason if t.became else "") or (other.reason if other else "")),
+        guarded=t.later.case.id in guarded,
+    )
+
+
+def broken(pairs: Pairs) -> tuple[Broken, ...]:
+    """The guarded cases with no red turn before and at least one now."""
+    red_before = {red.case for red in pairs.reds[0].values()}
+    known = {c.case.id for c in pairs.earlier.values() if c.turns}
+    found = []
+    for case in pairs.guarded:
+        red = [r for r in pairs.after.summary.reddest if r.case == case]
+        if red and case in known and case not in red_before:
+            question = next(c.case.question for c in pairs.later.values() if c.case.id == case)
+            places = tuple((r.conversation, r.turn) for r in red)
+            found.append(Broken(case=case, question=excerpt(question), turns=places, why=red[0].reason))
+    return tuple(found)
+
+
+def unchecked(pairs: Pairs) -> tuple[str, ...]:
+    """The guarded cases that only one of the runs has: nobody knows whether they broke."""
+    first, second = ({c.case.id for c in held.values() if c.turns} for held in (pairs.earlier, pairs.later))
+    return tuple(case for case in pairs.guarded if case not in first & second)
+
+
+SHOWN_TAGS = 5
+
+# Whether a case and a persona belong to a part.
+Belongs = Callable[[str, str], bool]
+
+
+class Part(Value):
+    """The pairs of one persona, or with one tag: too many to test, so only shown."""
+
+    name: str
+    pairs: int
+    difference: float
+    interval: tuple[float, float] | None
+    turned_red: int
+    turned_green: int
+
+
+def by_persona(pairs: Pairs, seed: int) -> tuple[Part, ...]:
+    """One part per persona, in order of appearance."""
+    personas = dict.fromkeys(persona for _, persona, _ in pairs.both)
+    return _parts(pairs, {name: partial(_is_by, name) for name in personas}, seed)
+
+
+def by_tag(pairs: Pairs, seed: int) -> tuple[Part, ...]:
+    """The tags with most pairs; the marks of guarded cases are none."""
+    tags = {key[0]: _plain_tags(pairs.later[key].case.tags) for key in pairs.both}
+    every = Counter(tag for key in pairs.both for tag in tags[key[0]])
+    shown = [tag for tag, _ in every.most_common(SHOWN_TAGS)]
+    return _parts(pairs, {tag: partial(_has, tags, tag) for tag in shown}, seed)
+
+
+def _is_by(name: str, _: str, persona: str) -> bool:
+    return persona == name
+
+
+def _has(tags: Mapping[str, Sequence[str]], tag: str, case: str, _: str) -> bool:
+    return tag in tags.get(case, ())
+
+
+def _plain_tags(tags: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(tag for tag in tags if not is_guarded((tag,))))
+
+
+def _parts(pairs: Pairs, groups: Mapping[str, Belongs], seed: int) -> tuple[Part, ...]:
+    primary = pairs.after.summary.primary
+    before, after = (means_by_judge(side).get(primary, {}) for side in (pairs.before, pairs.after))
+    one, other = by_customer(pairs.earlier, before), by_customer(pairs.later, after)
+    by = {key: other[key] - one[key] for key in sorted(one.keys() & other.keys())}
+    found = (_part(name, belongs, by, pairs, seed) for name, belongs in groups.items())
+    return tuple(part for part in found if part.pairs)
+
+
+def _part(name: str, belongs: Belongs, by: Mapping[tuple[str, str], float], pairs: Pairs, seed: int) -> Part:
+    inside = {key: value for key, value in by.items() if belongs(*key)}
+    cases = [case for case, _ in inside]
+    enough = len(inside) >= FEWEST_PAIRS and len(set(cases)) >= FEWEST_CASES
+    colours = reds([t for t in pairs.turns if belongs(t.later.case.id, t.later.persona)])
+    return Part(
+        name=name,
+        pairs=len(inside),
+        difference=fsum(inside.values()) / len(inside) if inside else 0.0,
+        interval=interval_of(list(inside.values()), cases, seed) if enough else None,
+        turned_red=colours.turned_red,
+        turned_green=colours.turned_green,
+    )
+
+
+class ComparedRun(Value):
+    """One of the two runs as a whole, paired or not."""
+
+    run: str
+    replay_of: str | None
+    score: float | None
+    red: int
+    turns: int
+    conversations: int
+    offline: bool = False
+
+
+class Beside(Value):
+    """A third run of the new version: as a replay where the second is free, free where that is a replay."""
+
+    run: str
+    replay: bool
+    score: float | None
+    difference: Difference | None
+
+
+class Changes(Value):
+    """Everything that two runs say about "did it get better?"; scores and differences are 0..1.
+
+    `regression`: the score fell beyond its interval, or another judge did (after correction) while more cases
+    turned red than green, or a case that must not break did. Runs whose deciding judge used another rubric
+    are not comparable; then only the latter counts.
+    """
+
+    before: ComparedRun
+    after: ComparedRun
+    primary: str
+    verdict: Verdict
+    regression: bool
+    judges: tuple[Difference, ...]
+    paired: int
+    replayed: bool
+    same_lines: int
+    lines: int
+    reds: RedChanges
+    turned_red: tuple[TurnChange, ...]
+    turned_green: tuple[TurnChange, ...]
+    broken: tuple[Broken, ...]
+    guarded: int
+    unchecked: tuple[str, ...]
+    personas: tuple[Part, ...]
+    tags: tuple[Part, ...]
+    cautions: tuple[Caution, ...]
+    changed: tuple[ChangedSetting, ...]
+    beside: Beside | None = None
+
+    @property
+    def score(self) -> Difference | None:
+        """The row of the judge that decides."""
+        return next((row for row in self.judges if row.judge == self.primary), None)
+
+    @property
+    def fallen(self) -> tuple[str, ...]:
+        """The judges beside the deciding one whose grades fell, whether that is a regression or not."""
+        return tuple(row.judge for row in self.judges if row.verdict == "worse" and row.judge != self.primary)
+
+
+def changes(before: Side, after: Side, *, seed: int) -> Changes:
+    """The run `after` held against `before`; both summaries by the same red rules."""
+    pairs = Pairs(before, after)
+    primary = after.summary.primary
+    rows = _judges(pairs, primary, seed)
+    verdict: Verdict = next((row.verdict for row in rows if row.judge == primary), "not_comparable")
+    colours, fallen = reds(pairs.turns), broken(pairs)
+    same, lines = pairs.lines
+    return Changes(
+        before=_held(before),
+        after=_held(after),
+        primary=primary,
+        verdict=verdict,
+        regression=bool(fallen) or is_worse(rows, verdict, redder=colours.redder),
+        judges=rows,
+        paired=len(pairs.both),
+        replayed=is_replayed(before.results.run, after.results.run),
+        same_lines=same,
+        lines=lines,
+        reds=colours,
+        turned_red=turned(pairs, red=True),
+        turned_green=turned(pairs, red=False),
+        broken=fallen,
+        guarded=len(pairs.guarded),
+        unchecked=unchecked(pairs),
+        personas=by_persona(pairs, seed),
+        tags=by_tag(pairs, seed),
+        cautions=cautions(pairs),
+        changed=changed(before.results.run, after.results.run),
+    )
+
+
+def is_worse(rows: Sequence[Difference], verdict: Verdict, *, redder: bool) -> bool:
+    """Whether the grades show a regression; `verdict` is that of the deciding judge.
+
+    A bot that learns to say "I don't know" loses in relevance, and one that becomes brief in similarity. So
+    another judge that fell counts only where it cost something: where more cases turned red than green.
+    """
+    if verdict in ("worse", "not_comparable"):
+        return verdict == "worse"
+    return redder and any(row.verdict == "worse" for row in rows)
+
+
+def _held(side: Side) -> ComparedRun:
+    run, summary = side.results.run, side.summary
+    return ComparedRun(
+        run=run.id,
+        replay_of=replay_of(run),
+        score=summary.score,
+        red=summary.red,
+        turns=summary.turns,
+        conversations=summary.graded,
+        offline=summary.offline,
+    )
+
+
+def _judges(pairs: Pairs, primary: str, seed: int) -> tuple[Difference, ...]:
+    """One row per judge that graded both runs, the deciding one first."""
+    before, after = (means_by_judge(side) for side in (pairs.before, pairs.after))
+    names = [name for name in pairs.after.summary.judges if name in before and name in after]
+    names.sort(key=lambda name: name != primary)
+    found = {
+        name: _paired(by_customer(pairs.earlier, before[name]), by_customer(pairs.later, after[name]))
+        for name in names
+    }
+    apart = frozenset(other_rubrics(pairs.before.summary, pairs.after.summary))
+    return differences(found, primary=primary, seed=seed, apart=apart)
+
+
+def _paired(before: Mapping[tuple[str, str], float], after: Mapping[tuple[str, str], float]) -> list[Pair]:
+    """Case, before and after of everyone whom both runs have, in a fixed order."""
+    return [(key[0], before[key], after[key]) for key in sorted(before.keys() & after.keys())]
+
+
+def as_json(changes: Changes) -> dict[str, Any]:
+    """The object that `--json` prints, figures rounded to 4 decimals; judges by name."""
+    shown = changes.model_dump(mode="json")
+    shown["judges"] = {row.pop("judge"): row for row in shown["judges"]}
+    found: dict[str, Any] = _rounded(shown)
+    return found
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _rounded(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_rounded(each) for each in value]
+    return round(value, 4) if isinstance(value, float) else value

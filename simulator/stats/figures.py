@@ -1,0 +1,210 @@
+"""The figures of a run, as frozen values: what `summarise` gives and every report shows."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from simulator.core.types import Language, RedRules, Spending, Status, Value
+from simulator.stats.agreement import PanelAgreement, VoteAgreement
+from simulator.stats.corrected import CorrectedScore, Shortage
+from simulator.stats.red import Mark
+
+
+class Mean(Value):
+    """A mean of values 0..1 with the grades behind it: n of the planned ones."""
+
+    mean: float | None
+    n: int
+    planned: int
+
+
+class JudgeSummary(Value):
+    """What one judge says of the run: `mean` 0..1, `raw_mean` on the judge's own scale.
+
+    `answered_mean` leaves out the turns in which the bot gave no answer. `planned` is n + skipped +
+    failed + excluded: every spoken turn; a grade that was never written counts as failed, kind `missing`,
+    one of a turn that the customer spoilt as excluded, if that was asked for. `undecided` are those skipped
+    turns on which reference and passages contradict each other.
+    """
+
+    mean: float | None
+    answered_mean: float | None
+    raw_mean: float | None
+    stderr: float | None
+    n: int
+    planned: int
+    skipped: int
+    failed: int
+    failures: dict[str, int]
+    rubrics: tuple[str, ...]
+    excluded: int = 0
+    undecided: int = 0
+
+
+class PersonaSummary(Value):
+    """How one persona fared; `graded` counts the conversations that have a score.
+
+    `names` is what people call the persona, by language; empty when the run does not know it.
+    """
+
+    persona: str
+    names: dict[Language, str]
+    score: float | None
+    conversations: int
+    graded: int
+    turns: int
+    red: int
+    judges: dict[str, Mean]
+
+
+class CaseSummary(Value):
+    """How the bot did on one question, over all who asked it; `worst` is where to start reading."""
+
+    case: str
+    question: str
+    score: float | None
+    conversations: int
+    turns: int
+    red: int
+    worst: tuple[str, int] | None
+
+
+class RedTurn(Value):
+    """A turn that people should read; `value` is what the deciding judge gave it, 0..1."""
+
+    conversation: str
+    turn: int
+    persona: str
+    case: str
+    question: str
+    answer: str
+    value: float | None
+    reason: str
+    failure: str | None
+    marks: tuple[Mark, ...]
+
+
+class Total(Value):
+    """The sum of the raw means of the RAG metrics that graded anything; `of` is 5 for each."""
+
+    value: float | None
+    of: int
+
+    @property
+    def n(self) -> int:
+        """How many metrics these are."""
+        return self.of // 5
+
+
+# A share of fewer is met or missed by chance.
+ENOUGH_TO_TELL = 10
+
+
+class Lengths(Value):
+    """How long messages are: median and quartiles, in characters (Japanese) or words (English)."""
+
+    low: float
+    median: float
+    high: float
+    n: int
+
+
+class Figure(Value):
+    """One figure of how the customers were played: `n` of `of`, or a mean over `of` when `n` is None.
+
+    `value` is 0..1, None where there is nothing to measure; `goal` is what it should reach, or should not
+    exceed when `at_most`.
+    """
+
+    value: float | None
+    n: int | None
+    of: int
+    goal: float | None = None
+    at_most: bool = False
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the goal is met; None without a goal, or with too little to measure it by."""
+        if self.goal is None or self.value is None or self.of < ENOUGH_TO_TELL:
+            return None
+        return self.value <= self.goal if self.at_most else self.value >= self.goal
+
+
+class Customers(Value):
+    """How the customers were played: their faults by kind, what these spoilt, and the figures behind it.
+
+    `spoilt` are turns whose grade a fault makes doubtful, `handling` what is done with them; `lengths` are
+    by language, then by persona, with `all` for everyone. `superseded` conversations were held once more.
+    """
+
+    faults: dict[str, int] = Field(default={})
+    spoilt: tuple[tuple[str, int], ...] = ()
+    handling: Literal["keep", "exclude", "replay"] = "keep"
+    superseded: tuple[str, ...] = ()
+    figures: dict[str, Figure] = Field(default={})
+    lengths: dict[str, dict[str, Lengths]] = Field(default={})
+
+
+class SimulatorSummary(Value):
+    """How well the customers were played: messages rewritten by the guard, conversations lost, faults.
+
+    `with_spoilt` and `without_spoilt` are the run's score with and without the turns that a customer spoilt,
+    whichever of them counts; None where no turn was spoilt.
+    """
+
+    guarded: int
+    failed: int
+    rules: dict[str, int]
+    customers: Customers = Customers()
+    with_spoilt: float | None = None
+    without_spoilt: float | None = None
+
+
+class Summary(Value):
+    """All figures of a run, unrounded; scores are 0..1, personas in order of their first appearance.
+
+    `score` is the mean over the graded conversations, `answered_score` the same without the turns
+    that got no answer; `conversation_scores` has those that have one, by id, and `missing` counts
+    conversations that were held but have no grade; `spared` did not need to be held, because the answer was
+    certain without them. `labels` are the turns that people graded blind:
+    enough of them make `corrected`, too few leave a `shortage`. `rows`: of a single-turn data set, without
+    personas.
+    """
+
+    run: str
+    status: Status
+    offline: bool
+    primary: str
+    rules: RedRules
+    score: float | None
+    answered_score: float | None
+    interval: tuple[float, float] | None
+    conversation_scores: dict[str, float]
+    judges: dict[str, JudgeSummary]
+    personas: tuple[PersonaSummary, ...]
+    cases: tuple[CaseSummary, ...]
+    total: Total
+    planned: int
+    finished: int
+    spared: int = 0
+    rows: bool = False
+    graded: int
+    missing: int
+    ended: dict[str, int]
+    turns: int
+    red: int
+    red_kinds: dict[str, int]
+    red_second: int
+    reddest: tuple[RedTurn, ...]
+    bot_failures: dict[str, int]
+    unrecorded: int = 0
+    panel: tuple[PanelAgreement, ...] = ()
+    votes: tuple[VoteAgreement, ...] = ()
+    corrected: CorrectedScore | None = None
+    labels: int = 0
+    shortage: Shortage | None = None
+    simulator: SimulatorSummary
+    spending: dict[str, Spending]
+    usage: dict[str, dict[str, Spending]]
+    cost_usd: float | None
+    seconds: float

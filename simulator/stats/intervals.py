@@ -1,0 +1,291 @@
+"""How sure a mean is, when its values come in clusters: turns of one case are not independent."""
+
+from collections.abc import Callable, Iterable, Sequence
+from math import atan, cos, pi, sin, sqrt
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from simulator.core.replies import share_of
+from simulator.core.types import Score
+from simulator.stats.agreement import Floats
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+# Of fewer clusters no interval is shown: it would be too wide to say anything, or too narrow to be true.
+FEWEST = 5
+LEVEL = 0.95
+DRAWS = 4000
+# Keeps the matrices of drawn cases under about 12 MB, however many cases there are.
+_DRAWS_AT_ONCE = 500_000
+_NORMAL = NormalDist()
+
+
+def clustered_stderr(values: Sequence[float], clusters: Sequence[str]) -> float | None:
+    """The cluster-robust standard error of a mean (Liang and Zeger, 1986); None under 2 clusters.
+
+    With the small-sample factor G / (G - 1), so that clusters of one value each give the usual
+    standard error.
+    """
+    groups = _sums(values, clusters)
+    if len(groups) < 2:
+        return None
+    mean = sum(total for total, _ in groups) / len(values)
+    squares = sum((total - count * mean) ** 2 for total, count in groups)
+    return float((squares * len(groups) / (len(groups) - 1)) ** 0.5 / len(values))
+
+
+def interval_of_mean(
+    values: Sequence[float],
+    clusters: Sequence[str],
+    *,
+    seed: int,
+    ends: tuple[float, float] | None = (0.0, 1.0),
+    draws: int = DRAWS,
+) -> tuple[float, float] | None:
+    """The 95 % interval of a mean of values that lie between `ends`; None under 5 clusters.
+
+    After Gaffke (2005), as the bounds of the gate: clusters are weighed by exponential draws, and one more
+    is among them that went as badly as can be, or as well. Half of the draws have the one, half the other,
+    which for yes and no is the mid-P interval (Lancaster, 1961). Where all n went well it begins at
+    0.05 ** (1 / n), the rule of three, and never above the gate's own bound at 95 %. Without `ends`, for
+    differences, which stay far from theirs: the percentile bootstrap (Efron, 1979), expanded.
+
+    Measured on samples of 5 to 50 cases with five-step grades, from evenly spread to nearly all 5, asked
+    once or three times: it held the true mean in 94 to 100 % of them, and the plain percentile bootstrap in
+    40 to 96 %. Of differences, of 6 to 50 cases: 94 to 99 % where nothing changed, but 73 (6 cases), 87
+    (10) and 96 % (50) where a bot improved on some cases a lot. `make bench-intervals` prints all of it.
+    """
+    import numpy as np
+
+    groups = np.array(_sums(values, clusters), dtype=float)
+    if len(groups) < FEWEST:
+        return None
+    random = np.random.default_rng(seed)
+    if ends is None:
+        means, level = _resampled(groups, random, draws), widened(LEVEL, len(groups))
+    else:
+        means, level = _weighed(groups, ends, random, draws), LEVEL
+    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
+    mean = float(groups[:, 0].sum()) / float(groups[:, 1].sum())
+    return min(float(low), mean), max(float(high), mean)
+
+
+def ends_of(scores: Iterable[Score]) -> tuple[float, float]:
+    """Between what the values of some grades can lie: 1 of 5 is 0.2, other scales begin at 0."""
+    lowest = {share_of(scale[0], scale) for scale in {score.scale for score in scores} if scale[1] > scale[0]}
+    return min(lowest, default=0.0), 1.0
+
+
+def _weighed(
+    groups: "NDArray[np.float64]", ends: tuple[float, float], random: "np.random.Generator", draws: int
+) -> "NDArray[np.float64]":
+    """Means under exponential weights (Rubin, 1981): every draw with one more cluster at either end."""
+    import numpy as np
+
+    low, high = min(ends[0], float(np.min(groups[:, 0] / groups[:, 1]))), ends[1]
+    largest, blocks = float(np.max(groups[:, 1])), []
+    for rows in _blocks(len(groups) + 1, draws):
+        weights = random.standard_exponential((rows, len(groups) + 1))
+        sums, more = weights[:, :-1] @ groups, largest * weights[:, -1]
+        blocks += [(sums[:, 0] + more * end) / (sums[:, 1] + more) for end in (low, high)]
+    return np.clip(np.concatenate(blocks), low, high)
+
+
+def _resampled(
+    groups: "NDArray[np.float64]", random: "np.random.Generator", draws: int
+) -> "NDArray[np.float64]":
+    """Means of as many clusters, drawn with replacement."""
+    import numpy as np
+
+    blocks = []
+    for rows in _blocks(len(groups), draws):
+        drawn = groups[random.integers(0, len(groups), size=(rows, len(groups)))].sum(axis=1)
+        blocks.append(drawn[:, 0] / drawn[:, 1])
+    return np.concatenate(blocks)
+
+
+def _blocks(width: int, draws: int) -> Iterable[int]:
+    """How many draws to hold at once, block by block."""
+    rows = max(1, _DRAWS_AT_ONCE // width)
+    return (min(rows, draws - start) for start in range(0, draws, rows))
+
+
+def widened(level: float, clusters: int) -> float:
+    """The level at which a percentile bootstrap of so few clusters covers `level`; needs 2 clusters.
+
+    Hesterberg's expanded percentile interval (2015): Student's quantile instead of the normal one, and the
+    factor sqrt(n / (n - 1)) that resampling loses.
+    """
+    quantile = student(0.5 + level / 2, clusters - 1)
+    return 2 * _NORMAL.cdf(sqrt(clusters / (clusters - 1)) * quantile) - 1
+
+
+def student(share: float, freedom: int) -> float:
+    """The quantile of Student's t above its median (`share` 0.5..1), to 9 places."""
+    if freedom > 400:
+        return _NORMAL.inv_cdf(share)
+    low, high = 0.0, 1e4
+    for _ in range(64):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _within(middle, freedom) < 2 * share - 1 else (low, middle)
+    return low
+
+
+def _within(t: float, freedom: int) -> float:
+    """P(|T| <= t), the finite series for whole degrees of freedom (Abramowitz and Stegun, 26.7.3 and 4)."""
+    angle = atan(t / sqrt(freedom))
+    odd = freedom % 2
+    term = cos(angle) if odd else 1.0
+    total = term if freedom > 1 else 0.0
+    for step in range(2 + odd, freedom - 1, 2):
+        term *= cos(angle) ** 2 * (step - 1) / step
+        total += term
+    return 2 / pi * (angle + sin(angle) * total) if odd else sin(angle) * total
+
+
+def _sums(values: Sequence[float], clusters: Sequence[str]) -> list[tuple[float, int]]:
+    """Sum and count of each cluster, by name; values are sorted so that float sums never drift."""
+    if len(set(clusters)) == len(clusters):  # as in most data sets: one value each
+        return [(value, 1) for _, value in sorted(zip(clusters, values, strict=True))]
+    found: dict[str, list[float]] = {}
+    for value, cluster in zip(values, clusters, strict=True):
+        found.setdefault(cluster, []).append(value)
+    return [(sum(sorted(found[name])), len(found[name])) for name in sorted(found)]
+
+
+RESAMPLES = 2000
+# Keeps one block of draws by rows under about 16 MB.
+_AT_ONCE = 2_000_000
+
+Codes = NDArray[np.intp]
+
+
+class Draws:
+    """Clusters drawn with replacement: how often each row counts in each of the draws.
+
+    The same clusters and seed give the same draws, so figures of two scorers on the same rows can be
+    subtracted draw by draw (a paired bootstrap).
+    """
+
+    def __init__(self, clusters: Sequence[str], *, seed: int, resamples: int = RESAMPLES) -> None:
+        """Clusters are drawn in the order of their names: the order of the rows does not matter."""
+        names, self.cluster = np.unique(np.asarray(clusters, dtype=object).astype(str), return_inverse=True)
+        self.clusters = len(names)
+        drawn = np.random.default_rng(seed).integers(0, self.clusters, size=(resamples, self.clusters))
+        offsets = drawn + np.arange(resamples)[:, None] * self.clusters
+        flat = np.bincount(offsets.ravel(), minlength=resamples * self.clusters)
+        self._counts = flat.reshape(resamples, self.clusters).astype(np.float64)
+
+    def by_rows(self, rows: Codes, figure: Callable[[Floats], Floats]) -> Floats:
+        """A figure of every draw; it is given blocks of (draws, rows) weights, in the order of `rows`."""
+        step = max(1, _AT_ONCE // max(1, len(rows)))
+        blocks = range(0, len(self._counts), step)
+        clusters = self.cluster[rows]
+        return np.concatenate([figure(self._counts[at : at + step][:, clusters]) for at in blocks])
+
+    def sums(self, columns: Sequence[ArrayLike]) -> Floats:
+        """The sum of each column in every draw: (draws, columns)."""
+        table = np.column_stack([np.asarray(column, dtype=float) for column in columns])
+        by_cluster = np.zeros((self.clusters, table.shape[1]))
+        np.add.at(by_cluster, self.cluster, table)
+        found: Floats = self._counts @ by_cluster
+        return found
+
+
+def interval(draws: Floats, level: float = 0.95) -> tuple[float, float] | None:
+    """The percentile interval of a drawn figure; None when half of the draws have none."""
+    known = draws[np.isfinite(draws)]
+    if len(known) * 2 <= len(draws):
+        return None
+    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def drawn_ranks(
+    scores: ArrayLike, labels: ArrayLike, good: ArrayLike | None, draws: Draws
+) -> tuple[Floats, Floats]:
+    """Spearman's rho and AUROC of every draw; NaN where a draw has none, AUROC also without `good`."""
+    cells = _Cells(np.asarray(scores, dtype=float), np.asarray(labels, dtype=float))
+    is_good = None if good is None else np.asarray(good, dtype=float)[cells.rows[cells.starts]]
+
+    def both(weights: Floats) -> Floats:
+        by_cell = np.add.reduceat(weights, cells.starts, axis=1)
+        by_score = _weighted_ranks(by_cell, cells.score_starts, cells.score)
+        by_label = _weighted_ranks(by_cell[:, cells.label_order], cells.label_starts, cells.label)
+        area = np.full(len(by_cell), np.nan) if is_good is None else _area(by_cell, by_score, is_good)
+        return np.column_stack([_correlation(by_cell, by_score, by_label), area])
+
+    found = draws.by_rows(cells.rows, both)
+    return found[:, 0], found[:, 1]
+
+
+def drawn_kappa(one: ArrayLike, other: ArrayLike, draws: Draws) -> Floats:
+    """Quadratic weighted kappa of every draw, from its moments."""
+    a, b = np.asarray(one, dtype=float), np.asarray(other, dtype=float)
+    sums = draws.sums([np.ones(len(a)), a, b, a * a, b * b, (a - b) ** 2])
+    mean_a, mean_b, square_a, square_b, apart = (sums[:, 1:] / sums[:, :1]).T
+    chance = square_a - mean_a**2 + square_b - mean_b**2 + (mean_a - mean_b) ** 2
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found: Floats = np.where(chance > 1e-12, 1 - apart / chance, np.nan)
+    return found
+
+
+def drawn_mean(values: ArrayLike, draws: Draws) -> Floats:
+    """The mean of every draw."""
+    given = np.asarray(values, dtype=float)
+    sums = draws.sums([np.ones(len(given)), given])
+    found: Floats = sums[:, 1] / sums[:, 0]
+    return found
+
+
+class _Cells:
+    """Rows that share score and label are one cell; a draw then only has to be summed by cell."""
+
+    def __init__(self, scores: Floats, labels: Floats) -> None:
+        self.rows: Codes = np.lexsort((labels, scores))
+        scores, labels = scores[self.rows], labels[self.rows]
+        self.starts = _starts((np.diff(scores) != 0) | (np.diff(labels) != 0))
+        scores, labels = scores[self.starts], labels[self.starts]
+        _, self.score = np.unique(scores, return_inverse=True)
+        _, self.label = np.unique(labels, return_inverse=True)
+        self.label_order = np.argsort(self.label, kind="stable")
+        self.score_starts = _starts(np.diff(self.score) != 0)
+        self.label_starts = _starts(np.diff(self.label[self.label_order]) != 0)
+
+
+def _starts(changes: NDArray[np.bool_]) -> Codes:
+    return np.concatenate(([0], np.flatnonzero(changes) + 1))
+
+
+def _weighted_ranks(sorted_weights: Floats, starts: Codes, codes: Codes) -> Floats:
+    """The average rank of each cell, where it stands for as many rows as it weighs."""
+    sizes = np.add.reduceat(sorted_weights, starts, axis=1)
+    ranks = np.cumsum(sizes, axis=1) - (sizes - 1) / 2
+    found: Floats = ranks[:, codes]
+    return found
+
+
+def _correlation(weights: Floats, one: Floats, other: Floats) -> Floats:
+    """Pearson's, of ranks whose mean is known."""
+    middle = (weights.sum(axis=1, keepdims=True) + 1) / 2
+    one, other = one - middle, other - middle
+    weighed = weights * one
+    together = np.einsum("dc,dc->d", weighed, other)
+    scale = np.einsum("dc,dc->d", weighed, one) * np.einsum("dc,dc,dc->d", weights, other, other)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found: Floats = np.where(scale > 0, together / np.sqrt(scale), np.nan)
+    return found
+
+
+def _area(weights: Floats, ranks: Floats, good: Floats) -> Floats:
+    positive = weights @ good
+    negative = weights.sum(axis=1) - positive
+    above = np.einsum("dc,dc,c->d", weights, ranks, good) - positive * (positive + 1) / 2
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found: Floats = np.where(positive * negative > 0, above / (positive * negative), np.nan)
+    return found

@@ -1,0 +1,250 @@
+"""A calibration as it is kept: bound to one rubric, so that it never vouches for another prompt or model."""
+
+import contextlib
+import json
+import re
+from collections.abc import Collection, Iterator
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import JsonValue, ValidationError
+
+from simulator.core.errors import InputError
+from simulator.core.types import Language, Value
+from simulator.data.files import beside
+from simulator.stats.bias import BiasRow
+
+FOLDER = Path("calibrations")
+_UNSAFE = re.compile(r"[^\w.-]+")
+
+
+class Drift(Value):
+    """One judge on n frozen rows: `shift` is the mean of new less old grade on a scale 0..1.
+
+    `equal` is the share (0..1) of rows with the same grade. `drifted`: the 95 % interval of the shift
+    excludes 0, or it is over 0.1 either way. `same_rubric` is False where prompt or model are no longer
+    those of the calibration; `failed` counts rows that could not be graded.
+    """
+
+    judge: str
+    n: int
+    shift: float
+    low: float | None
+    high: float | None
+    equal: float
+    drifted: bool
+    same_rubric: bool
+    failed: int = 0
+
+
+class Headline(NamedTuple):
+    """A figure of agreement with its 95 % interval."""
+
+    name: str
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+class Calibration(Value):
+    """How far a judge with this rubric agreed with people on one label of one data set.
+
+    `figures` are those of `calibrate --json`; `rows` has (row id, grade) of every row that was compared.
+    """
+
+    judge: str
+    label: str
+    dataset: str
+    n: int
+    rubric: str
+    model: str
+    language: Language
+    good: str
+    date: date
+    file: str
+    sha256: str
+    figures: dict[str, JsonValue]
+    rows: tuple[tuple[str, float], ...] = ()
+    scale: tuple[float, float] = (1, 5)
+
+    @property
+    def auroc(self) -> float | None:
+        """How often (0..1) an answer that people call good is graded above one that they do not."""
+        value = self.figures.get("auroc")
+        return float(value) if isinstance(value, (int, float)) else None
+
+    def __str__(self) -> str:
+        """`AUROC .89 [.84-.93], n 222, mtrag_human faithfulness`; rho where the label has one class only."""
+        name, value, low, high = self.headline
+        between = f" [{short(low)}-{short(high)}]" if low is not None and high is not None else ""
+        return f"{name} {short(value)}{between}, n {self.n:,}, {self.dataset} {self.label}"
+
+    @property
+    def headline(self) -> Headline:
+        """The figure that says most: AUROC; Spearman's rho where the label has one class only."""
+        intervals: Any = self.figures.get("intervals") or {}
+        if self.auroc is not None:
+            low, high = intervals.get("auroc") or (None, None)
+            return Headline("AUROC", self.auroc, low, high)
+        rho: Any = self.figures.get("spearman") or {}
+        return Headline("rho", rho.get("value"), rho.get("low"), rho.get("high"))
+
+
+def short(value: float | None) -> str:
+    """Two decimals without the leading zero: .89, -.12, 1.00; a stroke for nothing."""
+    if value is None:
+        return "-"
+    shown = f"{value:.2f}".replace("-0.00", "0.00")
+    return shown.replace("0.", ".", 1) if abs(value) < 0.995 else shown
+
+
+def file_name(*parts: str) -> str:
+    """Of judge, label and data set: `groundedness-faithfulness-mtrag_human.json`."""
+    return f"{'-'.join(_UNSAFE.sub('_', part) for part in parts)}.json"
+
+
+def is_better_known(calibration: Calibration, folder: Path = FOLDER) -> bool:
+    """Whether the folder has this calibration from more rows of the same file, of the same rubric."""
+    path = folder / file_name(calibration.judge, calibration.label, calibration.dataset)
+    if not path.is_file():
+        return False
+    with contextlib.suppress(InputError):
+        before = read(path)
+        same = (before.rubric, before.sha256) == (calibration.rubric, calibration.sha256)
+        return same and before.n > calibration.n
+    return False
+
+
+def today() -> date:
+    """The day a calibration is dated with."""
+    return datetime.now(tz=UTC).date()
+
+
+def save(calibration: Calibration, folder: Path = FOLDER) -> Path:
+    """The whole file or the old one; gives its path."""
+    path = folder / file_name(calibration.judge, calibration.label, calibration.dataset)
+    return write(path, calibration)
+
+
+def write(path: Path, kept: Value) -> Path:
+    """Whatever is kept here, as the whole file or the old one; gives its path."""
+    new = beside(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        new.write_text(kept.model_dump_json(indent=1) + "\n", encoding="utf-8")
+        new.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            new.unlink(missing_ok=True)
+        msg = f"{path}: cannot be written ({error.strerror})."
+        raise InputError(msg) from None
+    return path
+
+
+def read(path: Path) -> Calibration:
+    """A stored calibration; raises InputError when it is none."""
+    try:
+        return Calibration.model_validate(json.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        msg = f"{path}: cannot be read ({error.strerror})."
+        raise InputError(msg) from None
+    except (ValueError, ValidationError, RecursionError):
+        msg = f"{path}: not a calibration; make one with: calibrate FILE --judge NAME --label LABEL"
+        raise InputError(msg) from None
+
+
+def calibrations_for(
+    judge: str, rubrics: Collection[str], language: Language | None = None, folder: Path = FOLDER
+) -> tuple[Calibration, ...]:
+    """Those of this judge with exactly this rubric: in this language first, large ones first.
+
+    Grades of several rubrics have none; a rule's own grades, which have no rubric, do not count.
+    """
+    graded_by = {rubric for rubric in rubrics if rubric}
+    if len(graded_by) != 1:
+        return ()
+    found = [each for each in all_in(folder) if each.judge == judge and each.rubric in graded_by]
+    found.sort(key=lambda each: (each.language != (language or each.language), -each.n))
+    return tuple(found)
+
+
+def calibration_for(
+    judge: str, rubrics: Collection[str], language: Language | None = None, folder: Path = FOLDER
+) -> Calibration | None:
+    """The calibration that says most about grades of these rubrics (Score.rubric); None: not calibrated."""
+    return next(iter(calibrations_for(judge, rubrics, language, folder)), None)
+
+
+def all_in(folder: Path) -> Iterator[Calibration]:
+    """The calibrations of a folder; a file that is none, or of another version, vouches for nothing."""
+    try:
+        paths = sorted(folder.glob("*.json"))
+    except OSError:
+        return
+    for path in paths:
+        with contextlib.suppress(InputError):
+            yield read(path)
+
+
+BUNDLED = "bundled"
+
+
+class StoredBias(Value):
+    """The rows of one judge (and of its Correctness) with this rubric; `source` is whose questions."""
+
+    judge: str
+    rubric: str
+    model: str
+    source: str
+    seed: int
+    date: date
+    rows: tuple[BiasRow, ...]
+
+    @property
+    def broken(self) -> tuple[BiasRow, ...]:
+        """The rows whose bound does not hold."""
+        return tuple(row for row in self.rows if row.held is False)
+
+    @property
+    def pairs(self) -> dict[str, int]:
+        """How many graded pairs of probes there are in each language."""
+        return {
+            language: sum(r.n for r in self.rows if r.language == language and r.judge == self.judge)
+            for language in dict.fromkeys(row.language for row in self.rows)
+        }
+
+
+def biases_file_name(judge: str) -> str:
+    """`bias-turn.json`."""
+    return file_name("bias", judge)
+
+
+def biases_save(bias: StoredBias, folder: Path = FOLDER) -> Path | None:
+    """The whole file or the old one; its path, or None where more pairs of the same questions are kept.
+
+    Rows of a language that was not probed this time stay as they were, if rubric and questions are the same.
+    """
+    path = folder / biases_file_name(bias.judge)
+    before = _read(path)
+    if before and (before.rubric, before.source) == (bias.rubric, bias.source):
+        if any(before.pairs.get(language, 0) > n for language, n in bias.pairs.items()):
+            return None
+        kept = tuple(row for row in before.rows if row.language not in bias.pairs)
+        bias = bias.model_copy(update={"rows": (*kept, *bias.rows)})
+    return write(path, bias)
+
+
+def bias_for(judge: str, rubrics: Collection[str], folder: Path = FOLDER) -> StoredBias | None:
+    """What is known of this judge with exactly this rubric."""
+    graded_by = {rubric for rubric in rubrics if rubric}
+    found = _read(folder / biases_file_name(judge))
+    return found if found and found.judge == judge and graded_by == {found.rubric} else None
+
+
+def _read(path: Path) -> StoredBias | None:
+    """None where there is no file, or one of another version: it warns of nothing."""
+    try:
+        return StoredBias.model_validate(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, ValidationError, RecursionError):
+        return None
