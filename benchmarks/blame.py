@@ -21,7 +21,7 @@ from simulator.core.types import Conversation, Ended, GradingContext, RedRules, 
 from simulator.data.knowledge import read_knowledge
 from simulator.grading.judge import Panel
 from simulator.models.pricing import Ledger
-from simulator.stage import Stage
+from simulator.runner.context import RunContext
 from simulator.stats.figures import Summary
 from simulator.stats.summary import summarise
 
@@ -118,7 +118,7 @@ def _reddened(score: Score) -> Score:
 def _panel() -> Panel:
     settings = Settings(judges=JUDGES, offline=True, cache="off")
     roles = dict.fromkeys(("user", "judge", "embed", "demo"))
-    return Stage(settings, roles, (), Ledger({}, None)).panel  # type: ignore[arg-type]
+    return RunContext(settings, roles, (), Ledger({}, None)).panel  # type: ignore[arg-type]
 
 
 def matrix(found: Sequence[Judged]) -> str:

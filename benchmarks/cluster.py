@@ -13,10 +13,10 @@ from benchmarks.measured import ROOT, Measured, measure, middle
 from simulator.cluster.engine import perform as on_workers
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
-from simulator.experiment import create_run, perform
 from simulator.models.pricing import Ledger
-from simulator.plan import read_plan
-from simulator.stage import Stage
+from simulator.runner.context import RunContext
+from simulator.runner.plan import read_plan
+from simulator.runner.run import create_run, perform
 from simulator.storage.run_file import RunFile, read_run
 from tests.playing import Quiet
 
@@ -59,7 +59,7 @@ def hold(repeats: int, engine: str) -> None:
     workers = {"engine": engine, "workers": WORKERS} if engine == "dask" else {}
     settings = Settings(offline=True, cache="off", persona=PERSONAS, repeats=repeats, **workers)
     plan, personas = read_plan(settings)
-    stage = Stage(settings, endpoints(settings), personas, Ledger.of(settings))
+    stage = RunContext(settings, endpoints(settings), personas, Ledger.of(settings))
 
     def opened() -> RunFile:
         return create_run(settings, stage, plan, personas)

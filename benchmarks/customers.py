@@ -26,10 +26,10 @@ from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, load
 from simulator.core.shelves import persona, persona_names
 from simulator.core.types import Answer, Conversation, Ended, GradingContext, Language, Results, Score, Turn
-from simulator.experiment import create_run, perform
 from simulator.models.pricing import Ledger
-from simulator.plan import read_plan
-from simulator.stage import Stage
+from simulator.runner.context import RunContext
+from simulator.runner.plan import read_plan
+from simulator.runner.run import create_run, perform
 from simulator.stats.agreement import auroc
 from simulator.stats.customers import NaiveBayes, customers, length, spread
 from simulator.stats.figures import Customers, Figure, Lengths
@@ -88,7 +88,7 @@ def played(corpus: Corpus, settings: Settings) -> Path:
     )
     chosen = {"adapter": corpus.adapter, "set": corpus.settings}
     own = settings.model_copy(update=chosen)
-    stage = Stage(own, endpoints(own), people, Ledger.of(own))
+    stage = RunContext(own, endpoints(own), people, Ledger.of(own))
     path, stopped = asyncio.run(
         perform(stage, plan, lambda: create_run(own, stage, plan, tuple(people)), Silent())
     )
@@ -101,7 +101,7 @@ def bundled(settings: Settings, language: Language) -> Path:
     """The run file of every persona on the bundled questions, with the demo bot."""
     own = settings.model_copy(update={"persona": ("all",), "language": language})
     plan, people = read_plan(own)
-    stage = Stage(own, endpoints(own), people, Ledger.of(own))
+    stage = RunContext(own, endpoints(own), people, Ledger.of(own))
     path, stopped = asyncio.run(perform(stage, plan, lambda: create_run(own, stage, plan, people), Silent()))
     if stopped:
         raise RehearsalError(stopped)

@@ -22,7 +22,7 @@ from simulator.core.settings import JPY_PER_USD, Settings
 from simulator.core.templates import LANGUAGES
 from simulator.core.types import Language, Usage
 from simulator.models.pricing import Prices
-from simulator.plan import read_plan
+from simulator.runner.plan import read_plan
 from simulator.storage.run_file import find_run, read_run
 from tests.servers.openai import OpenAIServer, Reply, play, serve
 
@@ -251,7 +251,7 @@ def _budget() -> None:
 
 
 def _speed() -> None:
-    from simulator.forecast import forecast
+    from simulator.runner.estimate import forecast
     from tests.playing import a_case, a_stage, a_talk
 
     stage = a_stage(OpenAIServer(), **{f"{role}_model": model for role, model in MODELS.items()})

@@ -17,9 +17,9 @@ from benchmarks.measured import ROOT, measure
 
 # Where a phase begins: the module, the function that begins it, and what the time up to there went into.
 BEGINNINGS = (
-    ("simulator.plan", "read_plan", "interpreter, command line, modules"),
+    ("simulator.runner.plan", "read_plan", "interpreter, command line, modules"),
     ("simulator.commands.announce", "announce", "questions, judges, prompts"),
-    ("simulator.experiment", "perform", "forecast, with the table of prices"),
+    ("simulator.runner.run", "perform", "forecast, with the table of prices"),
     ("simulator.commands.publish", "publish", "conversations and grades, the client's import included"),
 )
 LAST = "figures, report.html, summary"

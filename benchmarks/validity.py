@@ -20,15 +20,25 @@ from benchmarks import lexical_validity, pairwise_validity
 from benchmarks.validity_pairs import Pairing, pairings
 from simulator.calibration.comparison import Compared, compare
 from simulator.calibration.console import bounded
-from simulator.calibration.dimension import dimension
-from simulator.calibration.grading import Graded, JudgeName, Sitting, filed, judged_with, sample
-from simulator.calibration.labels import LabelFile, Labelled, mark_between_references, read_labels
 from simulator.core.errors import InputError, RehearsalError, UnknownName
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, load
 from simulator.core.shelves import judge_names
 from simulator.models.pricing import Ledger
-from simulator.stage import Stage
+from simulator.runner.context import RunContext
+from simulator.runner.labelled import (
+    GradedRow,
+    JudgeName,
+    LabelFile,
+    LabelledAnswer,
+    LabelledRun,
+    dimension,
+    filed,
+    judged_with,
+    mark_between_references,
+    read_labels,
+    sample,
+)
 from simulator.stats.calibration import TRIVIAL, Scorer
 
 # Published scorers shown at most, the best first.
@@ -60,7 +70,7 @@ class Bench:
     def measure(self, file: LabelFile) -> Iterator[Measured]:
         """Every fitting pair of judge and label; those for which there is nothing to compare are left out."""
         rows = sample(file.rows, self.limit, self.settings.seed)
-        graded: dict[str, list[Graded]] = {}
+        graded: dict[str, list[GradedRow]] = {}
         for pairing in pairings(file):
             for judge in pairing.judges:
                 name = JudgeName.of(judge).judge
@@ -70,7 +80,7 @@ class Bench:
                     yield Measured(judge, pairing, compared)
 
     def _compared(
-        self, file: LabelFile, pairing: Pairing, judge: str, graded: Sequence[Graded]
+        self, file: LabelFile, pairing: Pairing, judge: str, graded: Sequence[GradedRow]
     ) -> Compared | None:
         label = dimension(file, pairing.label, pairing.good)
         field, apart = JudgeName.of(judge).field, mark_between_references(file.rows)
@@ -83,13 +93,13 @@ class Bench:
                 print(f"{judge}: {error}", file=sys.stderr)
             return None
 
-    def _grade(self, judge: str, rows: Sequence[Labelled], apart: str) -> list[Graded]:
+    def _grade(self, judge: str, rows: Sequence[LabelledAnswer], apart: str) -> list[GradedRow]:
         settings = judged_with(self.settings, judge, by_model=self.is_live)
-        stage = Stage(settings, self.endpoints, (), self.ledger)
+        stage = RunContext(settings, self.endpoints, (), self.ledger)
 
-        async def grade() -> list[Graded]:
+        async def grade() -> list[GradedRow]:
             try:
-                return await Sitting(stage, filed(stage, judge)).grade(rows, apart=apart)
+                return await LabelledRun(stage, filed(stage, judge)).grade(rows, apart=apart)
             finally:
                 await stage.close(None)
 

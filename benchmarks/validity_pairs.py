@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from simulator.calibration.labels import LabelFile
+from simulator.runner.labelled import LabelFile
 
 
 class Pairing(NamedTuple):

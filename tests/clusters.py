@@ -13,11 +13,11 @@ from typing import Any
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import Conversation, Results
-from simulator.experiment import Progress, create_run
-from simulator.experiment import perform as perform_here
 from simulator.models.pricing import Ledger
-from simulator.plan import read_plan
-from simulator.stage import Stage
+from simulator.runner.context import RunContext
+from simulator.runner.plan import read_plan
+from simulator.runner.run import Progress, create_run
+from simulator.runner.run import perform as perform_here
 from simulator.storage.run_file import RunFile, read_run
 from tests.playing import Quiet
 
@@ -130,7 +130,7 @@ def offline(**given: Any) -> Settings:
 async def rehearsed(settings: Settings, progress: Progress | None = None) -> tuple[Results, str | None]:
     """A run from beginning to end, by the engine of these settings."""
     plan, personas = read_plan(settings)
-    stage = Stage(settings, endpoints(settings), personas, Ledger.of(settings))
+    stage = RunContext(settings, endpoints(settings), personas, Ledger.of(settings))
     stage.check_adapter(plan)
 
     def opened() -> RunFile:
@@ -144,7 +144,7 @@ async def resumed(
 ) -> tuple[Results, str | None]:
     """The same run taken up again, by the engine of these settings."""
     file = RunFile.reopen(Path(settings.runs, results.run.id, "run.sqlite"))
-    stage = Stage(settings, endpoints(settings), results.personas, Ledger.of(settings, results))
+    stage = RunContext(settings, endpoints(settings), results.personas, Ledger.of(settings, results))
 
     def opened() -> RunFile:
         file.reopened()
@@ -155,7 +155,7 @@ async def resumed(
 
 async def _performed(
     settings: Settings,
-    stage: Stage,
+    stage: RunContext,
     plan: Sequence[Conversation],
     opened: Callable[[], RunFile],
     progress: Progress | None,

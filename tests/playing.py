@@ -32,7 +32,7 @@ from simulator.grading.rubric import PromptFrame, Rubric
 from simulator.models.cache import ResponseCache
 from simulator.models.client import Connections, Model
 from simulator.models.pricing import Ledger
-from simulator.stage import Stage
+from simulator.runner.context import RunContext
 from simulator.storage.run_file import RunFile
 from simulator.users.base import PersonaUser, UserPrompts
 from tests.servers.openai import OpenAIServer
@@ -152,7 +152,7 @@ def grader(model: Model, names: Sequence[str] = RUBRICS, *, alone: bool = False)
     return ModelJudge([rubric(name) for name in names], frame(), model, seed=42, alone=alone)
 
 
-def a_stage(server: OpenAIServer | None = None, key: str = "key", **settings: Any) -> Stage:
+def a_stage(server: OpenAIServer | None = None, key: str = "key", **settings: Any) -> RunContext:
     """Everyone a run needs: models at the fake endpoint, or stand-ins."""
     told = Settings(**({"cache": "off", "judges": RUBRICS} | settings))
     roles: tuple[Role, ...] = get_args(Role)
@@ -161,7 +161,7 @@ def a_stage(server: OpenAIServer | None = None, key: str = "key", **settings: An
         if known and (named := getattr(told, f"{role}_model")):
             endpoints[role] = known.model_copy(update={"model": named})
     personas = [shelves.persona(name) for name in ("angry", "calm", "beginner")]
-    stage = Stage(told, endpoints, personas, Ledger({}, told.budget))
+    stage = RunContext(told, endpoints, personas, Ledger({}, told.budget))
     stage.connections.wait = wait_none()
     return stage
 

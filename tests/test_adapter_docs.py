@@ -16,9 +16,9 @@ from rag_adapters import function
 from rag_adapters._options import read_template, template_names
 from simulator import Case, Query
 from simulator.commands.app import main
-from simulator.conversation import as_answer
 from simulator.core import shelves
 from simulator.core.settings import Settings
+from simulator.runner.conversation import as_answer
 from tests.servers.tls import write_certificate
 
 GUIDES = ("adapters.md", "adapters.ja.md")

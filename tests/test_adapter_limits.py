@@ -14,8 +14,8 @@ import pytest
 from rag_adapters._limits import LimitedBot, Limits, limited, within
 from rag_adapters.http import connect
 from simulator import Answer, Case, InputError, Query, RagFailure, Transient
-from simulator.conversation import ask
 from simulator.core import shelves
+from simulator.runner.conversation import ask
 from tests.servers import bot as bots
 from tests.servers.bot import BotServer
 from tests.servers.faults import Reply, error, script

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from simulator import Answer, InputError, Passage, RagFailure, Usage
-from simulator.conversation import ask
 from simulator.core import shelves
 from simulator.core.shelves import module_of_file
+from simulator.runner.conversation import ask
 from tests.runnables import MEMORY, PRELUDE, PRICES, QUERY, asked, connected, forget, write
 
 

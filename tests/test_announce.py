@@ -9,7 +9,7 @@ from simulator.commands.announce import announce, check_folder, counted, passed_
 from simulator.core.errors import InputError, RunFileError
 from simulator.core.settings import Settings, dollars
 from simulator.core.types import Spending
-from simulator.forecast import ByModel, Forecast, forecast
+from simulator.runner.estimate import ByModel, Forecast, forecast
 from tests.playing import a_case, a_stage, a_talk
 from tests.servers.openai import OpenAIServer
 

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from simulator import Query
-from simulator.conversation import ask
 from simulator.core import shelves
 from simulator.core.bodies import LARGEST_BODY, BodyError, unpacked
 from simulator.core.errors import ModelFailure
 from simulator.core.shelves import ROOT
+from simulator.runner.conversation import ask
 from tests.models import ASKED, connected, model_at
 from tests.servers.malformed import RawServer, bomb, ok, serve
 from tests.servers.openai import serve as serve_model

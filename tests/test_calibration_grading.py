@@ -7,18 +7,26 @@ from typing import Any
 
 import pytest
 
-from simulator.calibration.grading import JudgeName, Sitting, filed, grades_of, judged_with, sample
-from simulator.calibration.labels import LabelFile, read_labels
 from simulator.core.errors import AccessDenied, UnknownName
 from simulator.core.settings import Settings
 from simulator.models.pricing import BudgetSpent
-from simulator.stage import Stage
+from simulator.runner.context import RunContext
+from simulator.runner.labelled import (
+    JudgeName,
+    LabelFile,
+    LabelledRun,
+    filed,
+    grades_of,
+    judged_with,
+    read_labels,
+    sample,
+)
 from tests.labelled import labelled, written
 from tests.playing import a_stage
 from tests.servers.faults import Reply
 from tests.servers.openai import OpenAIServer, play, serve
 
-Staged = Callable[..., Stage]
+Staged = Callable[..., RunContext]
 
 
 @pytest.fixture
@@ -37,9 +45,9 @@ def server() -> Iterator[OpenAIServer]:
 @pytest.fixture
 async def staged() -> AsyncIterator[Staged]:
     """Makes stages, and closes their connections at the end."""
-    made: list[Stage] = []
+    made: list[RunContext] = []
 
-    def make(*arguments: Any, **settings: Any) -> Stage:
+    def make(*arguments: Any, **settings: Any) -> RunContext:
         made.append(a_stage(*arguments, **settings))
         return made[-1]
 
@@ -64,7 +72,7 @@ def test_a_part_of_a_verdict_has_a_name(given: str, judge: str, field: str) -> N
 
 async def test_a_stand_in_grades_every_row_in_order(staged: Staged, file: LabelFile) -> None:
     """The right answer above the wrong one, each beside its row."""
-    graded = await Sitting(staged(judges=("groundedness",)), "groundedness").grade(file.rows)
+    graded = await LabelledRun(staged(judges=("groundedness",)), "groundedness").grade(file.rows)
     grades = {grade.row.case.id: grade.value for grade in grades_of(graded)}
 
     assert [each.row.case.id for each in graded] == [row.case.id for row in file.rows]
@@ -80,7 +88,7 @@ async def test_judges_that_share_a_call_share_it_here(
     """The rubric is that of a combined run; alone it is another one, and no other judge is called."""
     together = staged(server, judges=("turn", "groundedness", "cosine"))
     alone = staged(server, judges=("groundedness",))
-    both = [await Sitting(stage, "groundedness").grade(file.rows[:2]) for stage in (together, alone)]
+    both = [await LabelledRun(stage, "groundedness").grade(file.rows[:2]) for stage in (together, alone)]
 
     assert both[0][0].score.rubric == together.panel.judgings[0].rubric_hash  # type: ignore[attr-defined]
     assert both[0][0].score.rubric != both[1][0].score.rubric
@@ -115,12 +123,12 @@ async def test_an_interrupted_sitting_goes_on_where_it_stopped(
     partial = tmp_path / "there" / "x.partial.jsonl"
     stage = staged(server, judges=("groundedness",), calls=1)
     with pytest.raises(AccessDenied):
-        await Sitting(stage, "groundedness", partial).grade(file.rows)
+        await LabelledRun(stage, "groundedness", partial).grade(file.rows)
     with partial.open("a", encoding="utf-8") as kept:
         kept.write('{"row": "cut o')
     server.reply = play
     server.counts.clear()
-    again = Sitting(staged(server, judges=("groundedness",)), "groundedness", partial)
+    again = LabelledRun(staged(server, judges=("groundedness",)), "groundedness", partial)
     told: list[int] = []
     graded = await again.grade(file.rows, progress=lambda _: told.append(1))
     again.forget()
@@ -137,7 +145,7 @@ async def test_lines_of_another_prompt_do_not_count(
     partial = tmp_path / "x.partial.jsonl"
     for model in ("one", "other"):
         stage = staged(server, judges=("groundedness",), judge_model=model)
-        await Sitting(stage, "groundedness", partial).grade(file.rows[:3])
+        await LabelledRun(stage, "groundedness", partial).grade(file.rows[:3])
 
     assert server.counts["chat"] == 6
 
@@ -146,7 +154,7 @@ async def test_a_spent_budget_stops_it(staged: Staged, file: LabelFile, server: 
     """Nothing more is asked once the money is gone."""
     stage = staged(server, judges=("groundedness",), budget=0.05, judge_model="gpt-4.1", calls=1)
     with pytest.raises(BudgetSpent, match=r"the budget of 0\.05 USD is spent"):
-        await Sitting(stage, "groundedness").grade(file.rows)
+        await LabelledRun(stage, "groundedness").grade(file.rows)
 
     assert 0 < server.counts["chat"] < 36
 
@@ -169,6 +177,6 @@ def test_an_own_judge_is_filed_under_its_function(tmp_path: Path) -> None:
     )
     file = read_labels(written(tmp_path / "labels.jsonl", labelled()))
     stage = a_stage(judges=("mine.py:strict",))
-    graded = asyncio.run(Sitting(stage, filed(stage, "mine.py:strict")).grade(file.rows[:2]))
+    graded = asyncio.run(LabelledRun(stage, filed(stage, "mine.py:strict")).grade(file.rows[:2]))
 
     assert [each.score.raw for each in graded] == [5, 5]

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from simulator.calibration.dimension import dimension
-from simulator.calibration.labels import exhibit_of, mark_between_references, read_labels
 from simulator.core.errors import CaseFileError, InputError, UnknownName
+from simulator.runner.labelled import dimension, exhibit_of, mark_between_references, read_labels
 from tests.labelled import labelled, written, written_csv
 
 HEADER = ("id", "question", "answer", "contexts", "reference", "faithfulness", "verdict")

@@ -14,7 +14,7 @@ from simulator.core.settings import Settings
 from simulator.core.types import Case
 from simulator.data.cases import read_cases
 from simulator.making.kinds import KINDS, OUT_OF_SCOPE
-from simulator.plan import read_plan
+from simulator.runner.plan import read_plan
 from tests.making import Author
 from tests.pushing import KEY, column, letter, row_of, sheets_server
 from tests.servers.faults import Reply

@@ -15,11 +15,9 @@ from simulator.core.settings import Settings
 from simulator.core.templates import read_toml
 from simulator.core.types import Answer, Case, Conversation, Passage, Query, Rag, Usage
 from simulator.data.cases import read_cases
-from simulator.prompting.applied import Applied
-from simulator.prompting.chain_file import is_chain, read_chain
-from simulator.prompting.chained import outcome
-from simulator.prompting.template import used_in
 from simulator.reports import chain_words
+from simulator.runner.chains import AppliedPrompts, is_chain, outcome, read_chain
+from simulator.runner.prompt_file import used_in
 from simulator.storage.run_file import find_run, read_run
 from tests.servers.openai import serve
 
@@ -62,7 +60,7 @@ def asked(bot: Rag, path: Path, **more: Any) -> Answer:
         return bot
 
     async def whole() -> Answer:
-        rag = await Applied(settings).around(bot, plan, connect)
+        rag = await AppliedPrompts(settings).around(bot, plan, connect)
         answer: Answer = await rag(Query(text="料金は", case="a", session="s"))
         return answer
 

@@ -27,8 +27,6 @@ from simulator.core.types import (
     Score,
     Turn,
 )
-from simulator.prompting.reading import read_prompt
-from simulator.prompting.rendering import Rendering
 from simulator.reports import choices as in_reports
 from simulator.reports.console import paint
 from simulator.reports.html import render
@@ -36,6 +34,8 @@ from simulator.reports.markdown import markdown
 from simulator.reports.sections import sections
 from simulator.reports.sheet_figures import summary_sheet
 from simulator.reports.told import Told
+from simulator.runner.prompt_file import read_prompt
+from simulator.runner.prompts import PromptRenderer
 from simulator.stats.choices import choices, standard_error
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
@@ -176,7 +176,7 @@ def test_words_are_the_same_in_both_languages() -> None:
 def test_the_template(variant: str, language: Language) -> None:
     """In English word for word that of simple-evals; the variants differ in the system prompt alone."""
     case = Case(id="1", question="Which?", language=language, choices=TEXTS, label="one")
-    asked = Rendering(read_prompt(f"choose{variant}"))(case)
+    asked = PromptRenderer(read_prompt(f"choose{variant}"))(case)
 
     assert asked.user.endswith("\n\nWhich?\n\nA) one\nB) two\nC) three\nD) the last")
     assert asked.choices == ()  # the letter is read behind the reasoning
@@ -191,7 +191,7 @@ def test_the_template(variant: str, language: Language) -> None:
 def test_the_letter_alone() -> None:
     """The other prompt asks for nothing else, and says among which letters it is to be chosen."""
     case = Case(id="1", question="Which?", language="ja", choices=(*TEXTS, "and more"), label="one")
-    asked = Rendering(read_prompt("letter"))(case)
+    asked = PromptRenderer(read_prompt("letter"))(case)
 
     assert asked.choices == tuple("ABCDE")
     assert "ABCDE" in asked.user

@@ -12,7 +12,7 @@ from simulator.commands import engine
 from simulator.commands.app import main
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings
-from simulator.stage import PACKAGES
+from simulator.runner.context import PACKAGES
 from tests.clusters import offline, rehearsed, resumed
 from tests.servers.openai import OpenAIServer
 

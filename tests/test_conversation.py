@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from simulator.conversation import ask, converse
 from simulator.core.errors import AccessDenied, ModelFailure, RagFailure, RunFileError
 from simulator.core.types import Answer, Case, Conversation, Ended, Query, Rag, Turn, User, Utterance
 from simulator.models.pricing import BudgetSpent
+from simulator.runner.conversation import ask, converse
 from simulator.users.scripted import MixedUser
 from tests.playing import a_case, a_rich_case, a_talk, a_turn, echo
 

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from langchain_core.documents import Document
 
-from simulator.conversation import CUT_MARK, LONGEST_ANSWER, ask
 from simulator.core import shelves
 from simulator.core.errors import InputError, ModelFailure, RagFailure
 from simulator.core.shelves import module_of_file
 from simulator.core.types import Answer, Passage, Query, Rag
+from simulator.runner.conversation import CUT_MARK, LONGEST_ANSWER, ask
 
 QUERY = Query(text="いくらですか")
 

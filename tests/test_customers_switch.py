@@ -25,13 +25,12 @@ from simulator.core.types import (
     User,
     Utterance,
 )
-from simulator.customers.replaying import AGAIN, second_attempts, superseded
-from simulator.experiment import rehearse
 from simulator.reports.console import paint
 from simulator.reports.customers import TEXT, sentences
 from simulator.reports.html import render
 from simulator.reports.sheet_figures import summary_sheet
 from simulator.reports.told import Told
+from simulator.runner.run import AGAIN, rehearse, second_attempts, superseded
 from simulator.stats.customers import customers
 from simulator.stats.figures import Summary
 from simulator.stats.gate import decide

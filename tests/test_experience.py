@@ -4,11 +4,9 @@ import contextlib
 from pathlib import Path
 from typing import Any
 
-from simulator.amounts import Who
 from simulator.core.types import Conversation, Results, Run
-from simulator.experience import experience
-from simulator.experiment import rehearse
-from simulator.forecast import Forecast, forecast
+from simulator.runner.estimate import Forecast, Who, experience, forecast
+from simulator.runner.run import rehearse
 from simulator.storage.run_file import RunFile, run_ids
 from tests.playing import Quiet, a_case, a_stage, a_talk, echo
 from tests.servers.openai import OpenAIServer, play

@@ -13,9 +13,9 @@ import pytest
 
 from simulator.core.settings import Settings
 from simulator.core.types import Conversation, Ended, Query, Rag, Results
-from simulator.experiment import create_run, perform, rehearse
-from simulator.plan import read_plan
-from simulator.stage import Stage
+from simulator.runner.context import RunContext
+from simulator.runner.plan import read_plan
+from simulator.runner.run import create_run, perform, rehearse
 from simulator.storage.run_file import RunFile, read_run
 from tests.playing import RUBRICS, Quiet, a_case, a_run, a_stage, a_talk, echo
 from tests.servers.faults import Reply
@@ -33,7 +33,7 @@ def questions(count: int) -> tuple[Conversation, ...]:
 
 
 @asynccontextmanager
-async def staged(server: OpenAIServer | None = None, **settings: Any) -> AsyncIterator[Stage]:
+async def staged(server: OpenAIServer | None = None, **settings: Any) -> AsyncIterator[RunContext]:
     """A stage that is closed in the end."""
     stage = a_stage(server, **({"judges": JUDGES} | settings))
     try:

@@ -7,13 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.amounts import Who
 from simulator.core.types import Conversation, GradingContext, Language
-from simulator.forecast import Forecast, by_role, forecast
 from simulator.grading.rubric import load_judge
 from simulator.models.pricing import together
-from simulator.sizes import Bounds, Heard, seen, tokens
-from simulator.stage import Stage
+from simulator.runner.context import RunContext
+from simulator.runner.estimate import (
+    Forecast,
+    SampledAnswers,
+    TokenRange,
+    Who,
+    by_role,
+    forecast,
+    seen,
+    tokens,
+)
 from tests.playing import a_case, a_stage, a_talk, a_turn, an_exhibit
 from tests.servers.openai import OpenAIServer
 
@@ -21,7 +28,7 @@ SERVER = OpenAIServer()  # never started: nothing is called
 PLAN = [a_talk(), a_talk(a_case("en", references=())), a_talk(persona="calm")]
 
 
-def calls(stage: Stage, plan: list[Conversation] | None = None) -> dict[str, int]:
+def calls(stage: RunContext, plan: list[Conversation] | None = None) -> dict[str, int]:
     """Calls per role."""
     found = forecast(stage, plan or PLAN)
     at_most, expected = ({who: spent.calls for who, spent in each.items()} for each in found[:2])
@@ -199,7 +206,7 @@ def test_who_has_a_script_does_not_leave() -> None:
     }
 
 
-def bilingual(heard: Heard) -> dict[Language, Heard]:
+def bilingual(heard: SampledAnswers) -> dict[Language, SampledAnswers]:
     """A bot that is alike in both languages."""
     return {"ja": heard, "en": heard}
 
@@ -207,10 +214,10 @@ def bilingual(heard: Heard) -> dict[Language, Heard]:
 def test_what_was_heard_is_taken_instead_of_guesses() -> None:
     """Longer answers and passages are more tokens; where the bot shows none, nothing needs them."""
     stage = a_stage(SERVER, adapter="bot.py:answer", judges=("groundedness", "fluency"), judging="separate")
-    short, nothing = Bounds(10, 20, 30), Bounds(0, 0, 0)
-    shown = Heard(short, Bounds(90, 100, 110), 2, tells=True)
-    talkative = shown._replace(answer=Bounds(500, 600, 700))
-    silent = Heard(short, nothing, 0, tells=False)
+    short, nothing = TokenRange(10, 20, 30), TokenRange(0, 0, 0)
+    shown = SampledAnswers(short, TokenRange(90, 100, 110), 2, tells=True)
+    talkative = shown._replace(answer=TokenRange(500, 600, 700))
+    silent = SampledAnswers(short, nothing, 0, tells=False)
     by_bot = [forecast(stage, PLAN, hear=partial(bilingual, each)) for each in (shown, talkative, silent)]
     judged = [by_role(each.expected)["judge"] for each in by_bot]
 

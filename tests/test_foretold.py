@@ -8,9 +8,8 @@ from rich.cells import cell_len
 
 from simulator.core.templates import read_toml
 from simulator.core.types import Language, Spending
-from simulator.forecast import ByModel, Forecast, Unknown, forecast
 from simulator.reports.foretold import TEXT, forecast_lines
-from simulator.sizes import Bounds, Heard
+from simulator.runner.estimate import ByModel, Forecast, SampledAnswers, TokenRange, UnknownCost, forecast
 from tests.playing import a_case, a_stage, a_talk
 from tests.servers.openai import OpenAIServer
 
@@ -19,7 +18,7 @@ PRICED: dict[str, Any] = {
     "user_model": "gpt-4.1-mini", "judge_model": "gpt-4.1", "embed_model": "text-embedding-3-small",
     "adapter": "bot.py:answer",
 }  # fmt: skip
-HEARD = Heard(Bounds(30, 40, 50), Bounds(0, 100, 300), 1, tells=True, asked=3)
+HEARD = SampledAnswers(TokenRange(30, 40, 50), TokenRange(0, 100, 300), 1, tells=True, asked=3)
 
 
 def told(language: Language = "ja", **settings: Any) -> list[str]:
@@ -75,7 +74,7 @@ def test_what_was_heard_is_told(number: int, says: str) -> None:
     spent: ByModel = {("judge", "m"): Spending(calls=9, cost_usd=1.0)}
     found = Forecast(
         spent, spent, low=spent, high=spent, heard={"en": HEARD._replace(number=number)}, asks_a_bot=True,
-        unknown=(Unknown("lengths"),),
+        unknown=(UnknownCost("lengths"),),
     )  # fmt: skip
     lines = "\n".join(forecast_lines(found))
 

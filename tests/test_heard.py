@@ -11,9 +11,9 @@ import pytest
 from simulator.commands.app import main
 from simulator.core.errors import RagFailure
 from simulator.core.types import Answer, Passage
-from simulator.heard import first_cases, hear, heard
 from simulator.models.cache import cache_folder
-from simulator.sizes import Bounds, tokens
+from simulator.runner.estimate import TokenRange, tokens
+from simulator.runner.heard import first_cases, hear, heard
 from tests.playing import a_case, a_stage, a_talk
 from tests.servers.openai import OpenAIServer, serve
 
@@ -69,8 +69,8 @@ async def test_the_first_questions_are_asked_once() -> None:
     found = (await hear(a_stage(adapter="bot.py:answer"), PLAN))["ja"]
 
     assert (found.asked, found.number, found.tells) == (3, 2, True)
-    assert found.answer == Bounds(tokens("あ" * 11), tokens("あ" * 22), tokens("あ" * 33))
-    assert found.passages == Bounds(300, 300, 300)
+    assert found.answer == TokenRange(tokens("あ" * 11), tokens("あ" * 22), tokens("あ" * 33))
+    assert found.passages == TokenRange(300, 300, 300)
 
 
 async def test_a_bot_that_tells_nothing_of_passages_shows_none() -> None:
@@ -82,7 +82,7 @@ async def test_a_bot_that_tells_nothing_of_passages_shows_none() -> None:
 
 def test_one_answer_is_not_all() -> None:
     """Others may be half or twice as long."""
-    assert heard([Answer(text="あ" * 110)], "x").answer == Bounds(50, 100, 200)
+    assert heard([Answer(text="あ" * 110)], "x").answer == TokenRange(50, 100, 200)
 
 
 async def test_what_fails_is_no_answer() -> None:

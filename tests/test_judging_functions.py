@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simulator.conversation import ask
 from simulator.core import shelves
 from simulator.core.errors import InputError
 from simulator.core.types import GradingContext, Query, Score
 from simulator.grading.judge import FunctionJudge, LexicalStandIn, scale_of
 from simulator.grading.rubric import load_judge
+from simulator.runner.conversation import ask
 from tests.playing import a_stage, an_exhibit, frame, rubric
 
 pytestmark = pytest.mark.usefixtures("apart")

@@ -12,10 +12,10 @@ from tenacity.wait import wait_base
 
 from simulator import Answer, Query
 from simulator.commands.app import main
-from simulator.conversation import ask
 from simulator.core import shelves
 from simulator.core.errors import ModelFailure
 from simulator.core.types import Results
+from simulator.runner.conversation import ask
 from simulator.storage.run_file import find_run, read_run
 from tests.models import ASKED, GOOD, connected, model_at
 from tests.servers.malformed import BODY, MALFORMED, UNUSUAL, RawServer, ok, serve

@@ -13,9 +13,7 @@ import pytest
 from simulator.commands.app import main
 from simulator.core.settings import Shard, read_shard
 from simulator.core.types import Answer, Conversation
-from simulator.merging.notes import joined
-from simulator.merging.parts import find_parts, read_part
-from simulator.merging.shards import part_of
+from simulator.runner.merge import find_parts, joined, part_of, read_part
 from simulator.storage.run_file import RunFile, find_run, note, read_run
 from tests.playing import a_case
 

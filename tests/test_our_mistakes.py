@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from simulator import experiment
 from simulator.commands.app import main
 from simulator.core.types import Conversation
 from simulator.models.cache import cache_folder
+from simulator.runner import run
 from simulator.storage.run_file import find_run, read_run
 
 SECRET = "sk-hunter2-4711-secret"
 GIVEN = ["--persona", "angry", "--offline", "--limit", "3", "--turns", "1", "--concurrency", "1"]
 
 
-class Faulty(experiment.Sitting):
+class Faulty(run.Runner):
     """A sitting with a mistake in it: it cannot hold its third conversation."""
 
     held = 0
@@ -33,7 +33,7 @@ class Faulty(experiment.Sitting):
 def broken(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """The next rehearsal meets it."""
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-    monkeypatch.setattr(experiment, "Sitting", Faulty)
+    monkeypatch.setattr(run, "Sitting", Faulty)
     return monkeypatch
 
 
@@ -54,7 +54,7 @@ def test_a_run_that_it_ended_goes_on(broken: pytest.MonkeyPatch, capsys: pytest.
     assert before.run.status == "interrupted"
     assert sum(bool(talk.turns) for talk in before.conversations) == 2
 
-    broken.setattr(experiment, "Sitting", Faulty.__base__)
+    broken.setattr(run, "Sitting", Faulty.__base__)
     assert main(["--resume", path.parent.name]) == 0
     after = read_run(path)
     assert after.run.status == "finished"

@@ -10,7 +10,7 @@ from simulator.core import shelves
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.settings import Settings
 from simulator.data.cases import read_cases
-from simulator.plan import BUNDLED, USUAL_PERSONAS, read_plan
+from simulator.runner.plan import BUNDLED, USUAL_PERSONAS, read_plan
 
 
 def ids(**settings: Any) -> list[str]:

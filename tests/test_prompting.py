@@ -11,11 +11,8 @@ from simulator.core.errors import InputError, PromptError, UnknownName
 from simulator.core.settings import Settings
 from simulator.core.templates import LANGUAGES, read_toml
 from simulator.core.types import Case, Conversation, Message, Query, Traits, traits_of
-from simulator.prompting.asking import Prompted, rows_of
-from simulator.prompting.checking import check_examples, lacks
-from simulator.prompting.prompt import Prompt
-from simulator.prompting.reading import described, read_prompt, split_variant
-from simulator.prompting.rendering import Rendering
+from simulator.runner.prompt_file import Prompt, described, read_prompt, split_variant
+from simulator.runner.prompts import PromptedBot, PromptRenderer, check_examples, lacks, rows_of
 
 FULL = """
 version = 2
@@ -79,7 +76,7 @@ def test_prompts_of_the_shelf_hold_together(name: str) -> None:
 
 def test_a_row_is_filled_in() -> None:
     """Labels, examples, the question before kana, a column with kanji in braces, and a plain dollar."""
-    rendered = Rendering(prompt_of(FULL))(ROW)
+    rendered = PromptRenderer(prompt_of(FULL))(ROW)
 
     assert rendered.system == "判定者です。"
     assert rendered.user == "適切\n不適切\n文：B／適切\n\n文：C／適切\n\n文：やあです。（常連、$100）"
@@ -90,7 +87,7 @@ def test_what_a_row_says_is_not_searched_for_variables() -> None:
     """A dollar in a value stays one."""
     row = ROW.model_copy(update={"question": "$labels ${answer} $$"})
 
-    assert "文：$labels ${answer} $$です。" in Rendering(prompt_of(FULL))(row).user
+    assert "文：$labels ${answer} $$です。" in PromptRenderer(prompt_of(FULL))(row).user
 
 
 def test_the_language_of_the_row_decides() -> None:
@@ -98,13 +95,13 @@ def test_the_language_of_the_row_decides() -> None:
     english = ROW.model_copy(update={"language": "en", "question": "Hi"})
     only = "version = 1\n[ja]\nuser = '質問：$question'"
 
-    assert Rendering(prompt_of(FULL))(english).user.startswith("fine\nrude\nText: B / fine")
-    assert Rendering(prompt_of(only))(english).user == "質問：Hi"
+    assert PromptRenderer(prompt_of(FULL))(english).user.startswith("fine\nrude\nText: B / fine")
+    assert PromptRenderer(prompt_of(only))(english).user == "質問：Hi"
 
 
 def test_examples_are_the_same_for_all_rows_but_never_the_row_itself() -> None:
     """Drawn once by the seed, shown in their order; for the row that is one of them another steps in."""
-    rendering = Rendering(prompt_of(FULL))
+    rendering = PromptRenderer(prompt_of(FULL))
     shown = {q: rendering(ROW.model_copy(update={"question": q})).user.split("文：")[1:-1] for q in "ABCXY"}
 
     assert shown["X"] == shown["Y"]
@@ -120,7 +117,7 @@ def test_an_example_that_differs_in_another_column_is_another_row() -> None:
         f"[examples]\nrows = [{rows}]\nshots = 1\nseed = 0"
     )
     users = [
-        Rendering(prompt_of(text))(ROW.model_copy(update={"question": "Same?", "values": {"a": a}})).user
+        PromptRenderer(prompt_of(text))(ROW.model_copy(update={"question": "Same?", "values": {"a": a}})).user
         for a in "xy"
     ]
 
@@ -129,7 +126,7 @@ def test_an_example_that_differs_in_another_column_is_another_row() -> None:
 
 def test_no_examples_leave_no_hole() -> None:
     """With --shots 0 neither the place of the examples nor its blank lines are left."""
-    assert Rendering(prompt_of(FULL, shots=0))(ROW).user == "適切\n不適切\n文：やあです。（常連、$100）"
+    assert PromptRenderer(prompt_of(FULL, shots=0))(ROW).user == "適切\n不適切\n文：やあです。（常連、$100）"
 
 
 def test_examples_may_be_turns() -> None:
@@ -139,7 +136,7 @@ def test_examples_may_be_turns() -> None:
         .replace("shots = 2", 'shots = 1\nas = "turns"')
         .replace("${お客様の種類}", "")
     )
-    rendered = Rendering(prompt_of(text))(ROW)
+    rendered = PromptRenderer(prompt_of(text))(ROW)
 
     assert [message.role for message in rendered.history] == ["user", "assistant"]
     assert rendered.history[1].content in ("適切", "不適切")
@@ -155,7 +152,7 @@ def test_examples_come_from_a_data_set_beside_the_prompt() -> None:
     )
     prompt = read_prompt(written(text + "shots=3", "sets/mine.toml"))
 
-    assert Rendering(prompt)(ROW).user.split() == ["x:1", "y:0", "z:0", "やあ"]
+    assert PromptRenderer(prompt)(ROW).user.split() == ["x:1", "y:0", "z:0", "やあ"]
     with pytest.raises(PromptError, match="4 examples are asked for, and there are 3"):
         read_prompt("sets/mine.toml", 4)
     with pytest.raises(PromptError, match="how many of its rows are shown"):
@@ -169,7 +166,7 @@ def test_choices_have_letters() -> None:
         "example='$question $answer'\n[examples]\nrows=[{question='Q', choices=['a','b'], label='b'}]"
     )
     row = ROW.model_copy(update={"choices": ("x", "y", "z")})
-    rendered = Rendering(prompt_of(text))(row)
+    rendered = PromptRenderer(prompt_of(text))(row)
 
     assert rendered.user == "Q B\nやあ\nA) x\nB) y\nC) z\n(ABC)"
     assert rendered.choices == ("A", "B", "C")
@@ -180,8 +177,8 @@ def test_variants_stand_side_by_side() -> None:
     plain, expert = prompt_of(FULL), prompt_of(FULL, "expert")
 
     assert (expert.name, expert.version, expert.about) == ("mine:expert", "2", "an expert")
-    assert Rendering(expert)(ROW).system == "専門家です。"
-    assert Rendering(expert)(ROW).user == Rendering(plain)(ROW).user
+    assert PromptRenderer(expert)(ROW).system == "専門家です。"
+    assert PromptRenderer(expert)(ROW).user == PromptRenderer(plain)(ROW).user
     assert expert.hash != plain.hash
     with pytest.raises(UnknownName, match=r"exprt.*Did you mean expert"):
         prompt_of(FULL, "exprt")
@@ -260,7 +257,7 @@ def test_a_row_lacks_a_column() -> None:
 
 async def asked(bot: Any, text: str = FULL, query: Query | None = None) -> Any:
     plan = [conversation(ROW)]
-    return await Prompted(bot, prompt_of(text), rows_of(plan))(query or Query(text="やあ", case="r1"))
+    return await PromptedBot(bot, prompt_of(text), rows_of(plan))(query or Query(text="やあ", case="r1"))
 
 
 async def test_a_bot_is_told_what_it_takes() -> None:
@@ -307,14 +304,14 @@ async def test_the_shelf_knows_who_takes_a_system_text() -> None:
     http = {"url": "http://localhost:1", "answer": "a", "request": '{"s": "$system", "q": "$question"}'}
     chat = {"url": "http://localhost:1/v1", "model": "m", "retries": "1"}
 
-    assert answers == ["判定者です。|" + Rendering(prompt_of(FULL))(ROW).user, "system", "判定者です。"]
+    assert answers == ["判定者です。|" + PromptRenderer(prompt_of(FULL))(ROW).user, "system", "判定者です。"]
     assert traits_of(await shelves.connect("http", http, {})).takes == {"system"}
     assert traits_of(await shelves.connect("openai_chat", chat, {})).takes == {"system", "history"}
 
 
 def test_a_prompt_is_for_rows() -> None:
     """A rehearsal with customers never applies one, though rehearsal.toml names it."""
-    from simulator.prompting.applied import applied
+    from simulator.runner.chains import applied
 
     assert applied(Settings()) is None
     with pytest.raises(InputError, match="only `evaluate` applies a prompt"):
@@ -347,4 +344,4 @@ def test_the_prompt_in_the_guide_works(page: str) -> None:
     check_examples(prompt)
 
     assert (prompt.name, prompt.version, prompt.choosing) == ("classify:expert", "3", "labels")
-    assert Rendering(prompt)(ROW).user.count("文：") == 5
+    assert PromptRenderer(prompt)(ROW).user.count("文：") == 5

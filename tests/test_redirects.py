@@ -7,10 +7,10 @@ import pytest
 
 from rag_adapters.http import connect
 from simulator import Query
-from simulator.conversation import ask
 from simulator.core import shelves
 from simulator.core.errors import AccessDenied
 from simulator.core.translations import told_in
+from simulator.runner.conversation import ask
 from tests.models import ASKED, KEY, connected, model_at
 from tests.servers.malformed import RawServer, ok
 

@@ -10,11 +10,11 @@ import pytest
 from simulator.commands.app import main
 from simulator.core.settings import from_run
 from simulator.core.types import Results
-from simulator.masking import masks_of
 from simulator.reports.html import render
 from simulator.reports.told import Told
 from simulator.reports.turn_rows import turn_rows
 from simulator.reports.worksheets import worksheets
+from simulator.runner.masking import masks_of
 from simulator.stats import summary as spoken
 from simulator.stats.answerability import answerability, handovers
 from simulator.stats.gate import decide

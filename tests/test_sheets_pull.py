@@ -6,8 +6,8 @@ import pytest
 
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings
-from simulator.plan import read_plan
 from simulator.reports.worksheets import worksheets
+from simulator.runner.plan import read_plan
 from simulator.sheets import google_pull
 from simulator.sheets.google_api import target
 from simulator.sheets.google_pull import worksheet_values

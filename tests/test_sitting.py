@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from simulator import experiment
 from simulator.core.types import Conversation, GradingContext, Score
+from simulator.runner import run as experiment
 from tests.playing import Quiet
 from tests.servers.openai import OpenAIServer
 from tests.test_experiment import questions, run

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from simulator import stage
 from simulator.commands.progress import Tally, progress_on_stderr
 from simulator.core import shelves
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.types import Query, Score, Usage
 from simulator.grading.judge import FunctionJudge, LexicalStandIn, ModelJudge
-from simulator.stage import Stage, versions
+from simulator.runner import context
+from simulator.runner.context import RunContext, versions
 from simulator.users.base import PersonaUser
 from simulator.users.offline import PhraseUser
 from tests.playing import RUBRICS, a_case, a_stage, a_talk, an_exhibit, at, grader
@@ -24,7 +24,7 @@ JUDGES = (*RUBRICS, "cosine")
 AWAY = OpenAIServer(port=9)  # never started: making a stage connects to nothing
 
 
-def kinds(made: Stage) -> list[type]:
+def kinds(made: RunContext) -> list[type]:
     """What grades, in order."""
     return [type(judging) for judging in made.panel.judgings]
 
@@ -165,7 +165,7 @@ async def never() -> None:
 @pytest.mark.parametrize("farewell", [None, ValueError("already closed"), never, "text"])
 async def test_a_bot_cannot_spoil_the_end(farewell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Closing that fails, hangs or is no coroutine does not take the run with it."""
-    monkeypatch.setattr(stage, "CLOSING", 0.01)
+    monkeypatch.setattr(context, "CLOSING", 0.01)
     bot = Closing(farewell)
     await asyncio.wait_for(a_stage(AWAY).close(bot), 5)
 

@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 from rag_adapters._limits import LimitedBot, Limits
-from simulator.conversation import ask
 from simulator.core.types import Case, Query, Traits, traits_of
-from simulator.masking import MaskedRag
-from simulator.prompting.asking import Prompted
-from simulator.prompting.chained import Asked, Chained
-from simulator.prompting.prompt import Prompt
-from simulator.prompting.reading import read_prompt
+from simulator.runner.chains import ChainBot, LinkCall
+from simulator.runner.conversation import ask
+from simulator.runner.masking import MaskedRag
+from simulator.runner.prompt_file import Prompt, read_prompt
+from simulator.runner.prompts import PromptedBot
 
 QUERY = Query(text="いくらですか", case="r1")
 PROMPT = """
@@ -61,8 +60,8 @@ async def test_a_bots_own_attributes_are_its_own(made: Callable[[], Any]) -> Non
     """Whatever they are called, and with a prompt, a chain and limits around it, it is asked as any bot."""
     bot = made()
     prompt, row = prompt_of(PROMPT), Case(id="r1", question="いくらですか", language="ja")
-    link = Asked("a", Prompted(bot, prompt, lambda _: row))
-    around = [bot, MaskedRag(bot, None, 5), LimitedBot(bot, Limits(concurrency=1)), Chained([link], bot, 5)]
+    link = LinkCall("a", PromptedBot(bot, prompt, lambda _: row))
+    around = [bot, MaskedRag(bot, None, 5), LimitedBot(bot, Limits(concurrency=1)), ChainBot([link], bot, 5)]
 
     for rag in around:
         answer = await ask(rag, QUERY, 5)

@@ -9,8 +9,8 @@ import pytest
 from simulator.commands.app import main
 from simulator.core import shelves
 from simulator.core.settings import Settings
+from simulator.runner.whose_bot import with_bot
 from simulator.storage.run_file import find_run, read_run, run_ids
-from simulator.whose_bot import with_bot
 
 PLAIN = "question,answer\n送料はいくらですか,送料は900円です。\n"
 BARE = "question\n送料はいくらですか\n"

@@ -11,12 +11,12 @@ from simulator.blame.corpus import title_of
 from simulator.blame.look import Look
 from simulator.blame.need import is_of
 from simulator.blame.of_run import NOTE, articles_of, as_note, found_before
-from simulator.conversation import ask
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import Answer, Passage, Query, Rag, Results
 from simulator.models.pricing import Ledger
-from simulator.stage import Stage
+from simulator.runner.context import RunContext
+from simulator.runner.conversation import ask
 from simulator.stats.figures import Summary
 from simulator.stats.outcome import figures_of
 from simulator.storage.run_file import note, read_run
@@ -52,7 +52,9 @@ async def ask_again(path: Path, settings: Settings, *, limit: int = 20) -> Mappi
     ]
     if not unasked:
         return known
-    stage = Stage(settings, endpoints(settings, strict=False), results.personas, Ledger.of(settings, results))
+    stage = RunContext(
+        settings, endpoints(settings, strict=False), results.personas, Ledger.of(settings, results)
+    )
     rag: Rag | None = None
     try:
         rag = await stage.rag(results.conversations)

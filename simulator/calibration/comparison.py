@@ -3,10 +3,16 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from simulator.calibration.dimension import Dimension
-from simulator.calibration.grading import Grade, Graded, grades_of
-from simulator.calibration.labels import LabelFile, Labelled, exhibit_of
 from simulator.core.errors import InputError, UnknownName
+from simulator.runner.labelled import (
+    Dimension,
+    GradedRow,
+    LabelFile,
+    LabelledAnswer,
+    RowGrade,
+    exhibit_of,
+    grades_of,
+)
 from simulator.stats import agreement
 from simulator.stats.calibration import Figures, LabelledGrade, Yardstick, measure
 
@@ -30,7 +36,7 @@ class Counts(NamedTuple):
 class Compared(NamedTuple):
     """The grades that have a label, their figures, and what became of the other rows."""
 
-    grades: tuple[Grade, ...]
+    grades: tuple[RowGrade, ...]
     figures: Figures
     counts: Counts
     rubric: str
@@ -39,7 +45,7 @@ class Compared(NamedTuple):
 
 def compare(
     file: LabelFile,
-    graded: Sequence[Graded],
+    graded: Sequence[GradedRow],
     label: Dimension,
     *,
     field: str = "",
@@ -80,7 +86,7 @@ def domain_of(file: LabelFile, by: str | None) -> str:
     return next(fitting, "")
 
 
-def _counts(file: LabelFile, graded: Sequence[Graded], label: Dimension) -> Counts:
+def _counts(file: LabelFile, graded: Sequence[GradedRow], label: Dimension) -> Counts:
     labelled = [each for each in graded if label.said(each.row)]
     skipped = [each.score for each in labelled if each.score.state == "skipped"]
     failed = [each.score for each in labelled if each.score.state == "failed"]
@@ -103,7 +109,7 @@ def _nothing(file: LabelFile, label: Dimension, counts: Counts) -> str:
     return f"{file.path}: the judge skipped all {counts.skipped} rows: {counts.reason}{hint}"
 
 
-def _marked(grade: Grade, label: Dimension, domain: str, apart: str) -> LabelledGrade:
+def _marked(grade: RowGrade, label: Dimension, domain: str, apart: str) -> LabelledGrade:
     said = label.said(grade.row)
     assert said is not None  # noqa: S101 - rows without a label were left out
     return LabelledGrade(
@@ -117,7 +123,7 @@ def _marked(grade: Grade, label: Dimension, domain: str, apart: str) -> Labelled
     )
 
 
-def _trivial(row: Labelled, apart: str) -> dict[str, float]:
+def _trivial(row: LabelledAnswer, apart: str) -> dict[str, float]:
     """What can be said without judging, as far as the row has something to compare with."""
     case, answer = row.case, row.case.answer or ""
     references = exhibit_of(row, apart).references
@@ -130,5 +136,5 @@ def _trivial(row: Labelled, apart: str) -> dict[str, float]:
     return found
 
 
-def _is_own_reference(row: Labelled) -> bool:
+def _is_own_reference(row: LabelledAnswer) -> bool:
     return any((row.case.answer or "").strip() == text.strip() for text in row.case.references_at(1))

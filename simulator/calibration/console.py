@@ -10,11 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 from simulator.calibration.comparison import Compared
-from simulator.calibration.dimension import Dimension
-from simulator.calibration.grading import Grader
 from simulator.core.document import wrap
 from simulator.core.templates import Texts
 from simulator.core.translations import plain
+from simulator.runner.labelled import Dimension, Grader
 from simulator.stats.calibration import ENOUGH, TRIVIAL, FigureInterval, Figures, Scorer
 from simulator.stats.intervals import RESAMPLES
 from simulator.stats.judge_trust import Calibration, short

@@ -4,12 +4,21 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from simulator.calibration.grading import Grade, JudgeName, Sitting, grades_of, sample
-from simulator.calibration.labels import LabelFile, Labelled, mark_between_references, read_labels
 from simulator.core.errors import InputError
 from simulator.core.types import Value
 from simulator.models.cache import ResponseCache
-from simulator.stage import Stage
+from simulator.runner.context import RunContext
+from simulator.runner.labelled import (
+    JudgeName,
+    LabelFile,
+    LabelledAnswer,
+    LabelledRun,
+    RowGrade,
+    grades_of,
+    mark_between_references,
+    read_labels,
+    sample,
+)
 from simulator.stats import judge_trust
 from simulator.stats.intervals import Draws, drawn_mean, interval
 from simulator.stats.judge_trust import Calibration, Drift
@@ -46,14 +55,14 @@ def frozen_sets(check: Path, judges: Sequence[str], folder: Path = judge_trust.F
     return tuple(found)
 
 
-async def drift(stage: Stage, frozen: Frozen, *, seed: int, rows: int = ROWS) -> Drift:
+async def drift(stage: RunContext, frozen: Frozen, *, seed: int, rows: int = ROWS) -> Drift:
     """Grades at most so many of the frozen rows anew, past the cache, with the judge of this run."""
     calibration = frozen.calibration
     old = dict(calibration.rows)
     name = JudgeName.of(calibration.judge)
     file = read_labels(frozen.path)
     drawn = sample([row for row in file.rows if row.case.id in old], rows, seed)
-    sitting = Sitting(stage, name.judge)
+    sitting = LabelledRun(stage, name.judge)
     with _asked_anew(stage.connections.cache):
         graded = await sitting.grade(drawn, apart=mark_between_references(file.rows))
     new = grades_of(graded, name.field)
@@ -65,7 +74,7 @@ async def drift(stage: Stage, frozen: Frozen, *, seed: int, rows: int = ROWS) ->
 def _drift(
     calibration: Calibration,
     old: Mapping[str, float],
-    new: Sequence[Grade],
+    new: Sequence[RowGrade],
     failed: int,
     *,
     same: bool,
@@ -92,7 +101,9 @@ def _drift(
     )
 
 
-def _bounds(rows: Sequence[Labelled], changes: Sequence[float], seed: int) -> tuple[float, float] | None:
+def _bounds(
+    rows: Sequence[LabelledAnswer], changes: Sequence[float], seed: int
+) -> tuple[float, float] | None:
     draws = Draws([row.group for row in rows], seed=seed)
     return interval(drawn_mean(changes, draws)) if draws.clusters > 1 else None
 

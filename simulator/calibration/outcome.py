@@ -5,17 +5,30 @@ from pathlib import Path
 from typing import NamedTuple
 
 from simulator.calibration.comparison import Compared, compare, domain_of
-from simulator.calibration.dimension import Dimension, dimension
-from simulator.calibration.estimate import forecast
-from simulator.calibration.grading import Graded, Grader, JudgeName, Sitting, filed, judged_with, sample
-from simulator.calibration.labels import LabelFile, Labelled, exhibit_of, mark_between_references, read_labels
 from simulator.core.errors import UnknownName
 from simulator.core.roles import LEXICAL, endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import Language, Score, Spending
 from simulator.grading.rubric import Rubric
 from simulator.models.pricing import Ledger
-from simulator.stage import Stage
+from simulator.runner.context import RunContext
+from simulator.runner.labelled import (
+    Dimension,
+    GradedRow,
+    Grader,
+    JudgeName,
+    LabelFile,
+    LabelledAnswer,
+    LabelledRun,
+    dimension,
+    exhibit_of,
+    filed,
+    forecast,
+    judged_with,
+    mark_between_references,
+    read_labels,
+    sample,
+)
 from simulator.stats import judge_trust
 from simulator.stats.calibration import figures_json
 from simulator.stats.judge_trust import Calibration
@@ -43,10 +56,10 @@ class Calibrating:
         self.label: Dimension = dimension(self.file, wish.label, wish.good)
         self.domain = domain_of(self.file, wish.by)
         labelled = [row for row in self.file.rows if self.label.said(row)]
-        self.rows: list[Labelled] = sample(labelled, wish.limit, settings.seed)
+        self.rows: list[LabelledAnswer] = sample(labelled, wish.limit, settings.seed)
         known = endpoints(settings)
         self.settings = judged_with(settings, self.name.judge, by_model=known["judge"] is not None)
-        self.stage = Stage(self.settings, known, (), Ledger.of(self.settings))
+        self.stage = RunContext(self.settings, known, (), Ledger.of(self.settings))
         self.judge = filed(self.stage, self.name.judge)
         self._check_field()
 
@@ -71,18 +84,18 @@ class Calibrating:
         """The mark between acceptable answers, where the file has them in one text."""
         return mark_between_references(self.file.rows)
 
-    def sitting(self) -> Sitting:
+    def sitting(self) -> LabelledRun:
         """The judge at its work; a model's grades are kept beside the result until that is stored."""
-        return Sitting(self.stage, self.judge, self.folder / f".{self.file_name}.partial.jsonl")
+        return LabelledRun(self.stage, self.judge, self.folder / f".{self.file_name}.partial.jsonl")
 
-    async def grade(self, sitting: Sitting, progress: Callable[[Score], None]) -> list[Graded]:
+    async def grade(self, sitting: LabelledRun, progress: Callable[[Score], None]) -> list[GradedRow]:
         """All rows graded, and every connection closed."""
         try:
             return await sitting.grade(self.rows, apart=self.apart, progress=progress)
         finally:
             await self.stage.close(None)
 
-    def compare(self, graded: list[Graded]) -> Compared:
+    def compare(self, graded: list[GradedRow]) -> Compared:
         """The figures."""
         return compare(
             self.file,
@@ -122,7 +135,7 @@ class Calibrating:
             scale=compared.figures.scale,
         )
 
-    def forecast(self, sitting: Sitting) -> Spending:
+    def forecast(self, sitting: LabelledRun) -> Spending:
         """Calls, tokens and dollars at most, from the real prompts; nothing where no model grades."""
         return forecast(self.stage, sitting.panel, [exhibit_of(row) for row in self.rows])
 

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple, cast, get_args
 
-from simulator.calibration.estimate import forecast
-from simulator.calibration.grading import Grader, graders_of, worst_of
 from simulator.core import shelves
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.roles import LEXICAL, endpoints
@@ -21,7 +19,8 @@ from simulator.grading.rubric import Rubric, load_judge
 from simulator.models.pricing import Ledger
 from simulator.probes.making import probes
 from simulator.probes.sources import bundled
-from simulator.stage import Stage
+from simulator.runner.context import RunContext
+from simulator.runner.labelled import Grader, forecast, graders_of, worst_of
 from simulator.stats import judge_trust
 from simulator.stats.bias import Bias, Probe, measure_bias
 from simulator.stats.judge_trust import BUNDLED, StoredBias, biases_save
@@ -53,7 +52,7 @@ class Probing:
             raise InputError(msg)
         known = endpoints(settings)
         self.settings = probed_with(settings, wish.judges, by_model=known["judge"] is not None)
-        self.stage = Stage(self.settings, known, (), Ledger.of(self.settings))
+        self.stage = RunContext(self.settings, known, (), Ledger.of(self.settings))
         names = dict(zip(self.settings.judges, self.stage.judges, strict=True))
         self.judges = tuple(names[name] for name in wish.judges)
         self.panel = Panel([j for j in self.stage.panel.judgings if set(graders_of(j)) & set(self.judges)])

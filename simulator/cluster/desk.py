@@ -18,9 +18,9 @@ from simulator.core.errors import RehearsalError
 from simulator.core.roles import endpoints
 from simulator.core.settings import PREFIX, from_run
 from simulator.core.types import Case, Conversation, GradingContext, Persona, Rag, Role, Score
-from simulator.experiment import Sitting, first_of
 from simulator.models.pricing import Allowance, Ledger
-from simulator.stage import Stage
+from simulator.runner.context import RunContext
+from simulator.runner.run import Runner, first_of
 
 # Seconds without an order after which nobody is expected to give one.
 IDLE = 300.0
@@ -61,7 +61,7 @@ class Desk:
         settings = from_run(spec["settings"])
         personas = [Persona.model_validate(persona) for persona in spec["personas"]]
         self.purse = Purse({}, None, Ledger.of(settings).prices)
-        self.stage = Stage(settings, endpoints(settings, strict=False), personas, self.purse)
+        self.stage = RunContext(settings, endpoints(settings, strict=False), personas, self.purse)
         self.cases = [Case.model_validate(case) for case in spec["cases"]]
         self.rag: Rag | None = None
 
@@ -78,7 +78,7 @@ class Desk:
         self.purse.record = outbox.called
         self.stage.settings = self.stage.settings.model_copy(update={"concurrency": batch["concurrency"]})
         assert self.rag is not None  # noqa: S101 - orders come after `open`
-        sitting = Sitting(outbox, self.stage, self.rag, Silent())
+        sitting = Runner(outbox, self.stage, self.rag, Silent())
         stopped: str | None = None
         try:
             await sitting.run()
@@ -87,7 +87,7 @@ class Desk:
         return {"stopped": stopped, "out_of_budget": sitting.out_of_budget is not None}
 
 
-def signs(stage: Stage) -> dict[str, Any]:
+def signs(stage: RunContext) -> dict[str, Any]:
     """The models of each role, where they are reached, and the hashes of all prompts."""
     addresses = {role: end.address if end else "" for role, end in stage.endpoints.items()}
     return {"models": stage.models(), "addresses": addresses, "prompts": stage.fingerprints()}

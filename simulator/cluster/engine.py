@@ -8,13 +8,13 @@ from simulator.cluster.hub import Hub
 from simulator.cluster.spread import Spread
 from simulator.core.errors import InputError
 from simulator.core.types import Conversation, Query, Rag
-from simulator.experiment import First, Progress, Sit, Sitting, Stopping, nothing_first, rehearse
-from simulator.stage import Stage
+from simulator.runner.context import RunContext
+from simulator.runner.run import First, Progress, Runner, Sit, Stopping, nothing_first, rehearse
 from simulator.storage.run_file import RunFile
 
 
 async def perform(  # noqa: PLR0917 - the same as of the local engine
-    stage: Stage,
+    stage: RunContext,
     plan: Sequence[Conversation],
     open_file: Callable[[], RunFile],
     progress: Progress,
@@ -38,11 +38,11 @@ async def perform(  # noqa: PLR0917 - the same as of the local engine
 
             def spread(
                 record: RunFile,
-                stage: Stage,
+                stage: RunContext,
                 rag: Rag,
                 progress: Progress,
                 part: Sequence[Conversation] | None,
-            ) -> Sitting:
+            ) -> Runner:
                 return Spread(hub, record, stage, rag, progress, part)
 
             try:

@@ -19,7 +19,7 @@ from simulator.core import shelves
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.roles import LEXICAL
 from simulator.core.types import Conversation
-from simulator.stage import Stage
+from simulator.runner.context import RunContext
 
 # Seconds to wait for the first worker; for all of those that --workers asks for.
 FIRST, ASKED_FOR = 30.0, 300.0
@@ -31,7 +31,7 @@ LOOK = 1.0
 class Hub:
     """Who can hold conversations now."""
 
-    def __init__(self, connection: Connection, stage: Stage, plan: Sequence[Conversation]) -> None:
+    def __init__(self, connection: Connection, stage: RunContext, plan: Sequence[Conversation]) -> None:
         """Reads the files that have to travel; asks nobody yet."""
         self.connection, self.stage, self.plan = connection, stage, plan
         self.run = f"rehearsal-{uuid.uuid4().hex}"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings
-from simulator.prompting.applied import Applied
-from simulator.prompting.reading import split_variant
+from simulator.runner.chains import AppliedPrompts
+from simulator.runner.prompt_file import split_variant
 
 # What a bot's folder may hold at most; more is likely not meant to travel.
 MOST_FILES, MOST_BYTES = 5_000, 200_000_000
@@ -97,7 +97,7 @@ def pack(settings: Settings) -> tuple[Settings, Shipment]:
 
 def _prompt(settings: Settings, shipment: Shipment) -> str:
     """The prompt's name for the workers, with every file that it or its chain is made of."""
-    found, given = Applied(settings), str(settings.prompt)
+    found, given = AppliedPrompts(settings), str(settings.prompt)
     for name in found.code:
         _code(name, shipment)
     name, variant = (given, "") if found.chain else split_variant(given)

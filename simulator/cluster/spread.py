@@ -24,9 +24,9 @@ from simulator.core.types import (
     Usage,
     Utterance,
 )
-from simulator.experiment import Progress, Record, Sitting
 from simulator.models.pricing import JUDGE
-from simulator.stage import Stage
+from simulator.runner.context import RunContext
+from simulator.runner.run import Progress, Record, Runner
 
 # A conversation that so many lost batches held is not given to another worker.
 MOST_LOSSES = 4
@@ -53,14 +53,14 @@ class Refused(RehearsalError):
     """A worker met what ends a run: no access, a judge that cannot be used."""
 
 
-class Spread(Sitting):
+class Spread(Runner):
     """Divides the open conversations into batches, each for one desk, and applies what they report."""
 
     def __init__(  # noqa: PLR0917 - like every sitting, after the hub
         self,
         hub: Hub,
         file: Record,
-        stage: Stage,
+        stage: RunContext,
         rag: Rag,
         progress: Progress,
         plan: Sequence[Conversation] | None = None,

@@ -15,10 +15,9 @@ from simulator.core.translations import plain
 from simulator.core.types import Conversation, Role, Spending
 from simulator.data.cases import Columns, columns_of
 from simulator.data.knowledge import unread
-from simulator.forecast import Forecast, by_role, forecast
 from simulator.models.pricing import check_prices, together
-from simulator.sizes import Heard
-from simulator.stage import Stage
+from simulator.runner.context import RunContext
+from simulator.runner.estimate import Forecast, SampledAnswers, by_role, forecast
 
 # Names of unread files that are listed at most.
 LISTED = 8
@@ -68,7 +67,7 @@ def _unused_answers(settings: Settings, columns: Columns) -> Iterator[str]:
     )
 
 
-def announce(settings: Settings, stage: Stage, plan: Sequence[Conversation]) -> None:
+def announce(settings: Settings, stage: RunContext, plan: Sequence[Conversation]) -> None:
     """One line on stderr, and what is passed over; before a paid run its forecast."""
     for note in passed_over(settings):
         _say(plain(note))
@@ -91,7 +90,7 @@ def announce(settings: Settings, stage: Stage, plan: Sequence[Conversation]) -> 
         _say(_budget(settings.budget, settings, found))
 
 
-def _count(settings: Settings, stage: Stage, plan: Sequence[Conversation]) -> str:
+def _count(settings: Settings, stage: RunContext, plan: Sequence[Conversation]) -> str:
     if stage.asks_once:
         prompt = f", prompt: {stage.applied.told}" if stage.applied else ""
         return f"{counted(len(plan), 'row')}, bot: {settings.adapter}{prompt}."
@@ -151,7 +150,7 @@ def _as_json(found: Forecast) -> dict[str, Any]:
     }
 
 
-def _heard(found: Heard) -> dict[str, Any]:
+def _heard(found: SampledAnswers) -> dict[str, Any]:
     """What the bot answered when it alone was asked: tokens at least, usually and at most."""
     tokens = {"answer_tokens": found.answer._asdict(), "passage_tokens": found.passages._asdict()}
     return {"asked": found.asked, "on": found.on or None, "passages": found.number, **tokens}
@@ -205,7 +204,7 @@ def _say(text: str) -> None:
     sys.stderr.write(text + "\n")
 
 
-def check_target(stage: Stage, plan: Sequence[Conversation]) -> None:
+def check_target(stage: RunContext, plan: Sequence[Conversation]) -> None:
     """Raises InputError for a target that would be reached by accident: stand-ins, or no evidence."""
     settings = stage.settings
     if settings.target is None:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from simulator.core.errors import InputError, UnknownName
 from simulator.matrix.plan import DataSet, Matrix
-from simulator.prompting.chain import WHOLE, Chain
-from simulator.prompting.chain_file import is_chain, read_chain
+from simulator.runner.chains import WHOLE, Chain, is_chain, read_chain
 
 if TYPE_CHECKING:
     from simulator.commands.matrix_run import Shaping

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
 
-from simulator.experiment import nothing_first
+from simulator.runner.run import nothing_first
 
 if TYPE_CHECKING:
     from simulator.calibration.drift import Frozen
     from simulator.core.settings import Settings
-    from simulator.experiment import First
-    from simulator.stage import Stage
+    from simulator.runner.context import RunContext
+    from simulator.runner.run import First
     from simulator.stats.judge_trust import Drift
 
 NOTE = "drift"
 
 
 def frozen_answers(
-    settings: "Settings", stage: "Stage", notes: Mapping[str, JsonValue] | None = None
+    settings: "Settings", stage: "RunContext", notes: Mapping[str, JsonValue] | None = None
 ) -> tuple["Frozen", ...]:
     """What is to be graded again, judge by judge; nothing when it is not asked for, or was done before.
 
@@ -48,7 +48,7 @@ def announce_check(frozen: Sequence["Frozen"]) -> None:
     )
 
 
-def checking(stage: "Stage", frozen: Sequence["Frozen"]) -> "First":
+def checking(stage: "RunContext", frozen: Sequence["Frozen"]) -> "First":
     """Grades them and stores what came of it; says it on stderr at once."""
     if not frozen:
         return nothing_first

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from simulator.core.types import Results
     from simulator.examination.crossing import Examined, Target
     from simulator.examination.examining import Examiner
-    from simulator.stage import Stage
+    from simulator.runner.context import RunContext
     from simulator.storage.run_file import RunFile
 
 DONE, INCOMPLETE = 0, 3
@@ -134,7 +134,7 @@ def _examine(
     from simulator.examination.examining import Examiner
     from simulator.examination.kept import examined_of, still_open
     from simulator.models.pricing import Ledger, check_prices
-    from simulator.stage import Stage
+    from simulator.runner.context import RunContext
 
     results = file.results()
     known = () if again else examined_of(results)
@@ -143,7 +143,7 @@ def _examine(
         return DONE
     ledger = Ledger.of(settings, results)
     with contextlib.redirect_stdout(sys.stderr):
-        stage = Stage(settings, endpoints(settings), results.personas, ledger)
+        stage = RunContext(settings, endpoints(settings), results.personas, ledger)
         stage.check_adapter([target.talk for target in wanted])
     examiner = Examiner(stage, questions)
     if settings.dry_run:
@@ -162,7 +162,7 @@ def _examine(
 
 def _perform(
     file: "RunFile",
-    stage: "Stage",
+    stage: "RunContext",
     examiner: "Examiner",
     wanted: "Sequence[Target]",
     known: "Sequence[Examined]",

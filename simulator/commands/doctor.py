@@ -18,7 +18,7 @@ from simulator.core.settings import RowSettings, Settings, load
 
 if TYPE_CHECKING:
     from simulator.core.types import Conversation, Role
-    from simulator.stage import Stage
+    from simulator.runner.context import RunContext
 
 Check = Callable[[], Awaitable[str]]
 TO_MEND = 2
@@ -59,16 +59,16 @@ async def _examine(settings: Settings) -> int:
     from simulator.commands.announce import check_target, counted
     from simulator.core.roles import endpoints
     from simulator.models.pricing import Ledger
-    from simulator.plan import read_plan
-    from simulator.stage import Stage
-    from simulator.whose_bot import with_bot
+    from simulator.runner.context import RunContext
+    from simulator.runner.plan import read_plan
+    from simulator.runner.whose_bot import with_bot
 
     settings = with_bot(settings)
     plan, personas = read_plan(settings)
     no_cache = settings.model_copy(update={"cache": "off"})
     aside = contextlib.redirect_stdout(sys.stderr)  # what a bot's own code prints is none of the report
     with aside:
-        stage = Stage(no_cache, endpoints(settings), personas, Ledger({}))
+        stage = RunContext(no_cache, endpoints(settings), personas, Ledger({}))
         check_target(stage, plan)
     stage.connections.attempts = 1  # what is wrong is to show at once
     report = Report(_in_force(settings), as_json=settings.json_output)
@@ -171,8 +171,8 @@ def _sheet_check(sheet: str, worksheet: str) -> Check:
     return check
 
 
-def _model_check(stage: "Stage", role: "Role") -> Check:
-    from simulator.sizes import embeds
+def _model_check(stage: "RunContext", role: "Role") -> Check:
+    from simulator.runner.estimate import embeds
 
     async def check() -> str:
         endpoint = stage.endpoints[role]
@@ -203,12 +203,12 @@ def _model_check(stage: "Stage", role: "Role") -> Check:
     return check
 
 
-def _bot_check(stage: "Stage", plan: "Sequence[Conversation]", settings: Settings) -> Check:
+def _bot_check(stage: "RunContext", plan: "Sequence[Conversation]", settings: Settings) -> Check:
     async def check() -> str:
         from simulator.commands.announce import counted
         from simulator.commands.hearing import remember_answer
-        from simulator.conversation import ask
         from simulator.core.types import Query
+        from simulator.runner.conversation import ask
 
         rag = await stage.rag(plan)
         case = plan[0].case

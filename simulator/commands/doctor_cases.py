@@ -55,7 +55,7 @@ def examine_cases(name: str, outputs: str | None, settings: Settings) -> int:
 
 def _read(name: str, settings: Settings) -> "DataSet":
     from simulator.data.datasets import DatasetRequest, dataset_of, read_dataset
-    from simulator.plan import already_read
+    from simulator.runner.plan import already_read
 
     fixed = settings.language if settings.language in ("ja", "en") else None
     wish = DatasetRequest(language=fixed, asks=False, columns=settings.columns)

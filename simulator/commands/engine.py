@@ -37,6 +37,6 @@ def engine_of(settings: Settings) -> Engine:
         from simulator.cluster.engine import perform as on_workers
 
         return on_workers
-    from simulator.experiment import perform
+    from simulator.runner.run import perform
 
     return perform

@@ -63,7 +63,7 @@ def _grade(file: "RunFile", settings: Settings, *, again: bool) -> str | None:
     from simulator.models.client import Connections
     from simulator.models.pricing import Ledger
     from simulator.models.providers import Models
-    from simulator.regrading import grade, held_turns
+    from simulator.runner.regrade import grade, held_turns
 
     results = file.results()
     turns, done = held_turns(results.conversations), [0]

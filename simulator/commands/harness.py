@@ -86,7 +86,7 @@ def command(  # noqa: PLR0917 - one parameter for each option
 
 def _check_bot(settings: Settings, names: Sequence[str]) -> None:
     """Raises InputError where tasks or rows that are not ours would be asked of the demo bot unsaid."""
-    from simulator.whose_bot import is_bundled, which_bot
+    from simulator.runner.whose_bot import is_bundled, which_bot
 
     if "adapter" not in settings.model_fields_set and names and not all(map(is_bundled, names)):
         raise which_bot(", ".join(names))

@@ -17,9 +17,8 @@ from simulator.core.types import Answer, Conversation, Language
 
 if TYPE_CHECKING:
     from simulator.core.settings import Settings
-    from simulator.forecast import Hearing
-    from simulator.sizes import Heard
-    from simulator.stage import Stage
+    from simulator.runner.context import RunContext
+    from simulator.runner.estimate import Hearing, SampledAnswers
 
 # A bot may have changed since: what was heard of it is forgotten after so many days, and beyond so many bots.
 DAYS, BOTS = 7, 50
@@ -32,14 +31,14 @@ def check_hearing(settings: "Settings") -> None:
         raise InputError(msg)
 
 
-def hearing(stage: "Stage", plan: Sequence[Conversation]) -> "Hearing | None":
+def hearing(stage: "RunContext", plan: Sequence[Conversation]) -> "Hearing | None":
     """How the bot is heard: it is asked, or remembered; None where its answers are there, or nobody may."""
     settings = stage.settings
     if settings.adapter == "recorded" or (settings.cache == "off" and not settings.ask_bot):
         return None
 
-    def heard() -> "Mapping[Language, Heard]":
-        from simulator.heard import hear  # not where nobody is asked
+    def heard() -> "Mapping[Language, SampledAnswers]":
+        from simulator.runner.heard import hear  # not where nobody is asked
 
         if not settings.ask_bot:
             return remembered(settings, plan)
@@ -57,7 +56,7 @@ def hearing(stage: "Stage", plan: Sequence[Conversation]) -> "Hearing | None":
     return heard
 
 
-def remember(settings: "Settings", found: "Mapping[Language, Heard]") -> None:
+def remember(settings: "Settings", found: "Mapping[Language, SampledAnswers]") -> None:
     """Keeps what was heard of the bot, unless nothing is to be cached."""
     from simulator.commands.sinks import write_atomically
     from simulator.models.cache import private_folder
@@ -73,17 +72,17 @@ def remember(settings: "Settings", found: "Mapping[Language, Heard]") -> None:
         write_atomically(_path(), json.dumps(newest))
 
 
-def remembered(settings: "Settings", plan: Sequence[Conversation]) -> "Mapping[Language, Heard]":
+def remembered(settings: "Settings", plan: Sequence[Conversation]) -> "Mapping[Language, SampledAnswers]":
     """What was heard of the very same bot these days; nothing, unless in every language of the plan."""
-    from simulator.sizes import Bounds, Heard
+    from simulator.runner.estimate import SampledAnswers, TokenRange
 
     told = _kept().get(_key(settings))
     if not told:
         return {}
     since = (datetime.now(tz=UTC) - timedelta(days=DAYS)).date().isoformat()
     try:
-        found: dict[Any, Heard] = {
-            language: Heard(Bounds(*answer), Bounds(*passages), *rest)
+        found: dict[Any, SampledAnswers] = {
+            language: SampledAnswers(TokenRange(*answer), TokenRange(*passages), *rest)
             for language, (answer, passages, *rest) in told.items()
         }
         fresh = all(heard.on >= since for heard in found.values())
@@ -94,7 +93,7 @@ def remembered(settings: "Settings", plan: Sequence[Conversation]) -> "Mapping[L
 
 def remember_answer(settings: "Settings", answer: Answer, language: Language) -> None:
     """Keeps what one answer told, where nothing is known of the bot yet."""
-    from simulator.heard import heard
+    from simulator.runner.heard import heard
 
     if settings.adapter != "recorded" and _key(settings) not in _kept():
         remember(settings, {language: heard([answer], settings.adapter)})

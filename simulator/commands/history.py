@@ -49,7 +49,7 @@ def _asked_for(runs: "tuple[PastRun, ...]", flags: dict[str, Any], given: Settin
     if flags["adapter"]:
         wanted = [run for run in wanted if run.adapter == given.adapter]
     if flags["cases"]:
-        from simulator.plan import read_plan
+        from simulator.runner.plan import read_plan
 
         # Here --language is that of the words: the questions are all of the file's.
         plan, _ = read_plan(given.model_copy(update={"language": None, "limit": None}))

@@ -20,7 +20,7 @@ _NEEDED = {"reference": "a reference", "retrieval": "a bot that shows its passag
 @takes("runs", "json_output")
 def command(flags: dict[str, Any]) -> int:
     """Show what there is: personas, judges, adapters, prompts and runs."""
-    from simulator.prompting.reading import described  # prompts are read: --help does without
+    from simulator.runner.prompt_file import described  # prompts are read: --help does without
 
     settings = load(flags)
     shelves: dict[str, dict[str, str]] = {

@@ -11,10 +11,8 @@ from simulator.core.settings import Settings
 from simulator.core.types import Conversation, Ended, Language, Spending
 
 if TYPE_CHECKING:
-    from simulator.amounts import Who
-    from simulator.forecast import ByModel, Forecast, Unknown
-    from simulator.sizes import Heard
-    from simulator.stage import Stage
+    from simulator.runner.context import RunContext
+    from simulator.runner.estimate import ByModel, Forecast, SampledAnswers, UnknownCost, Who
 
 _OPEN = (None, Ended.INTERRUPTED, Ended.BUDGET)
 
@@ -22,7 +20,7 @@ _OPEN = (None, Ended.INTERRUPTED, Ended.BUDGET)
 def forecast_cell(settings: Settings, run: Path | None = None) -> "Forecast":
     """What one cell will take; `run` is the file of one that was begun."""
     from simulator.commands.hearing import hearing
-    from simulator.forecast import forecast
+    from simulator.runner.estimate import forecast
 
     stage, plan = _held(settings, run) if run else _planned(settings)
     return forecast(stage, plan, Path(settings.runs), hearing(stage, plan))
@@ -30,7 +28,7 @@ def forecast_cell(settings: Settings, run: Path | None = None) -> "Forecast":
 
 def together(found: Sequence["Forecast"]) -> "Forecast":
     """The forecast of all of them; `like` where all go by the same earlier run."""
-    from simulator.forecast import Forecast
+    from simulator.runner.estimate import Forecast
 
     like = {each.like for each in found}
     return Forecast(
@@ -49,32 +47,32 @@ def together(found: Sequence["Forecast"]) -> "Forecast":
     )
 
 
-def _heard(found: Sequence["Forecast"]) -> "Iterator[tuple[Language, Heard]]":
+def _heard(found: Sequence["Forecast"]) -> "Iterator[tuple[Language, SampledAnswers]]":
     """The answers of all bots that were asked, put together."""
-    from simulator.sizes import Bounds
+    from simulator.runner.estimate import TokenRange
 
     for language in dict.fromkeys(language for cell in found for language in cell.heard):
         each = [cell.heard[language] for cell in found if language in cell.heard]
         yield (
             language,
             each[0]._replace(
-                answer=Bounds(*map(fmean, zip(*(one.answer for one in each), strict=True))),
-                passages=Bounds(*map(fmean, zip(*(one.passages for one in each), strict=True))),
+                answer=TokenRange(*map(fmean, zip(*(one.answer for one in each), strict=True))),
+                passages=TokenRange(*map(fmean, zip(*(one.passages for one in each), strict=True))),
                 number=round(fmean(one.number for one in each)),
                 asked=sum(one.asked for one in each),
             ),
         )
 
 
-def _unknown(found: Sequence["Forecast"]) -> Iterator["Unknown"]:
+def _unknown(found: Sequence["Forecast"]) -> Iterator["UnknownCost"]:
     """What is unknown of any cell; of all others, what is expected of them goes into both ends."""
-    from simulator.forecast import Unknown
+    from simulator.runner.estimate import UnknownCost
 
     kinds = dict.fromkeys(each.what for cell in found for each in cell.unknown)
     for what in kinds:
         lows, highs = zip(*(_ends(cell, what) for cell in found), strict=True)
         low = None if None in lows else sum(lows)
-        yield Unknown(what, low, None if None in highs else sum(highs))
+        yield UnknownCost(what, low, None if None in highs else sum(highs))
 
 
 def _ends(cell: "Forecast", what: str) -> tuple[float | None, float | None]:
@@ -94,27 +92,27 @@ def _sum(parts: "Iterable[Mapping[Who, Spending]]") -> "ByModel":
     return {who: added(spent) for who, spent in found.items()}
 
 
-def _planned(settings: Settings) -> tuple["Stage", Sequence[Conversation]]:
+def _planned(settings: Settings) -> tuple["RunContext", Sequence[Conversation]]:
     from simulator.core.roles import endpoints
     from simulator.models.pricing import Ledger
-    from simulator.row_plan import plan_rows
-    from simulator.stage import Stage
-    from simulator.whose_bot import with_bot
+    from simulator.runner.context import RunContext
+    from simulator.runner.plan import plan_rows
+    from simulator.runner.whose_bot import with_bot
 
     planned = plan_rows(with_bot(settings))
     with contextlib.redirect_stdout(sys.stderr):
-        stage = Stage(planned.settings, endpoints(settings), planned.personas, Ledger.of(settings))
+        stage = RunContext(planned.settings, endpoints(settings), planned.personas, Ledger.of(settings))
         stage.check_adapter(planned.plan)
     return stage, planned.plan
 
 
-def _held(settings: Settings, run: Path) -> tuple["Stage", Sequence[Conversation]]:
+def _held(settings: Settings, run: Path) -> tuple["RunContext", Sequence[Conversation]]:
     from simulator.core.roles import endpoints
     from simulator.models.pricing import Ledger
-    from simulator.stage import Stage
+    from simulator.runner.context import RunContext
     from simulator.storage.run_file import read_run
 
     results = read_run(run)
     with contextlib.redirect_stdout(sys.stderr):
-        stage = Stage(settings, endpoints(settings), results.personas, Ledger.of(settings))
+        stage = RunContext(settings, endpoints(settings), results.personas, Ledger.of(settings))
     return stage, [talk for talk in results.conversations if talk.ended in _OPEN]

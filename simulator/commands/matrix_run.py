@@ -30,12 +30,12 @@ from simulator.matrix.record import (
 )
 from simulator.matrix.resolving import Resolved, from_record, in_language, resolved, with_files
 from simulator.models.pricing import BudgetSpent
-from simulator.prompting.chain import WHOLE
+from simulator.runner.chains import WHOLE
 from simulator.storage.run_file import new_run_id, run_ids
 
 if TYPE_CHECKING:
     from simulator.commands.simulate import Over
-    from simulator.forecast import Forecast
+    from simulator.runner.estimate import Forecast
 
 INCOMPLETE = 3
 _LABEL = "matrix"

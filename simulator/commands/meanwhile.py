@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from importlib import import_module
 
 from simulator.core.types import Conversation, GradingContext, Score
-from simulator.experiment import Progress
+from simulator.runner.run import Progress
 
 # Seconds: by then the first calls are under way, which there is enough to do for.
 FIRST_ANSWERS = 1.0

@@ -11,7 +11,7 @@ from simulator.commands.report import SHOWING
 from simulator.core.settings import from_run, load
 
 if TYPE_CHECKING:
-    from simulator.merging.merge import Merge
+    from simulator.runner.merge import Merge
 
 Runs = Annotated[
     list[str],
@@ -28,8 +28,7 @@ def command(flags: dict[str, Any], parts: Runs, force: Force = False) -> int:
     """
     from simulator.commands.publish import publish
     from simulator.commands.sinks import check_sinks
-    from simulator.merging.merge import merge
-    from simulator.merging.parts import find_parts, read_part
+    from simulator.runner.merge import find_parts, merge, read_part
     from simulator.storage.run_file import read_run
 
     shown = load(flags)

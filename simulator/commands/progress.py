@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator, Sequence
 
 from simulator.core.translations import language_of, told_in
 from simulator.core.types import Conversation, GradingContext, Score
-from simulator.stage import Stage
+from simulator.runner.context import RunContext
 from simulator.stats.red import primary_judge, red_marks
 
 
 class Tally:
     """Counts what has happened so far."""
 
-    def __init__(self, plan: Sequence[Conversation], stage: Stage) -> None:
+    def __init__(self, plan: Sequence[Conversation], stage: RunContext) -> None:
         """Nothing has happened yet."""
         self.planned, self.stage = len(plan), stage
         self.over = self.turns = self.graded_turns = self.red = 0
@@ -49,7 +49,7 @@ class Tally:
 
 
 @contextlib.contextmanager
-def progress_on_stderr(plan: Sequence[Conversation], stage: Stage) -> Iterator[Tally]:
+def progress_on_stderr(plan: Sequence[Conversation], stage: RunContext) -> Iterator[Tally]:
     """The tally, shown as a bar when stderr is a terminal."""
     tally = Tally(plan, stage)
     if not sys.stderr.isatty():

@@ -14,10 +14,10 @@ from simulator.core.types import Language, RedRules, Results
 from simulator.grading.panel import contest, is_contest, not_graded, printed
 from simulator.load.figures import as_json as load_json
 from simulator.load.figures import load_of
-from simulator.masking import masks_of
 from simulator.reports.sections import sections
 from simulator.reports.standing import Standings, standings
 from simulator.reports.told import Told
+from simulator.runner.masking import masks_of
 from simulator.stats.answerability import answerability, handovers
 from simulator.stats.figures import Summary
 from simulator.stats.gate import Gate

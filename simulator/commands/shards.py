@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings, read_shard
 from simulator.core.types import Conversation, Results
-from simulator.merging.shards import NOTE, part_of, place_of
+from simulator.runner.merge import NOTE, part_of, place_of
 
 if TYPE_CHECKING:
     from simulator.storage.run_file import RunFile
@@ -23,7 +23,7 @@ def check_shard(settings: Settings) -> None:
 
 def check_is_planned(results: Results) -> None:
     """Raises InputError for a merged run that lacks a shard whose conversations it does not know."""
-    from simulator.merging.parts import joined_of  # only for a run that is taken up again
+    from simulator.runner.merge import joined_of  # only for a run that is taken up again
 
     told = joined_of(results.notes)
     if told is not None and not told.planned:

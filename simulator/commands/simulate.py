@@ -17,8 +17,8 @@ from simulator.core.types import PASSED, Conversation, Ended, Persona, Run
 
 if TYPE_CHECKING:
     from simulator.calibration.drift import Frozen
-    from simulator.experiment import Sit, Stopping
-    from simulator.stage import Stage
+    from simulator.runner.context import RunContext
+    from simulator.runner.run import Sit, Stopping
     from simulator.storage.run_file import RunFile
 
 INCOMPLETE = 3
@@ -60,9 +60,9 @@ def start(settings: Settings, run_id: str = "") -> "int | Over":
     from simulator.commands.check import frozen_answers
     from simulator.commands.shards import check_shard, remember_place, say_empty, sharded
     from simulator.core.roles import endpoints  # the engine: --help does without it
-    from simulator.experiment import create_run
     from simulator.models.pricing import Ledger
-    from simulator.stage import Stage
+    from simulator.runner.context import RunContext
+    from simulator.runner.run import create_run
     from simulator.storage.run_file import find_run
 
     if settings.replay:
@@ -76,7 +76,7 @@ def start(settings: Settings, run_id: str = "") -> "int | Over":
     settings, whole, personas, notes = _planned(settings)
     plan = sharded(whole, settings)
     with _aside():
-        stage = Stage(settings, endpoints(settings), personas, Ledger.of(settings))
+        stage = RunContext(settings, endpoints(settings), personas, Ledger.of(settings))
         stage.check_adapter(plan)
         check_target(stage, plan)
         stage.check_scripts(whole)
@@ -99,7 +99,7 @@ def start(settings: Settings, run_id: str = "") -> "int | Over":
 def _with_bot(settings: Settings) -> Settings:
     if "adapter" in settings.model_fields_set or not (settings.cases or settings.replay):
         return settings
-    from simulator.whose_bot import with_bot
+    from simulator.runner.whose_bot import with_bot
 
     known = with_bot(settings)
     if known.adapter != settings.adapter:
@@ -112,13 +112,13 @@ def _planned(
 ) -> tuple[Settings, Sequence[Conversation], tuple[Persona, ...], dict[str, Any]]:
     """The settings with what the data decides, the conversations, who asks, and notes for the run."""
     if settings.protocol == "dialogue":
-        from simulator.plan import read_plan
+        from simulator.runner.plan import read_plan
 
         _check_gate(settings)
         _check_load(settings)
         return settings, *read_plan(settings), {}
     from simulator.data.datasets import NOTE
-    from simulator.row_plan import plan_rows
+    from simulator.runner.plan import plan_rows
 
     planned = plan_rows(settings)
     _check_gate(planned.settings)
@@ -198,12 +198,12 @@ def _go_on(settings: Settings, file: "RunFile") -> "int | Over":
     from simulator.commands.check import frozen_answers
     from simulator.core.roles import endpoints
     from simulator.models.pricing import Ledger
-    from simulator.stage import Stage
+    from simulator.runner.context import RunContext
 
     results = file.results().model_copy(update={"scores": ()})  # of a large run, the larger part
     ledger = Ledger.of(settings, results)
     with _aside():
-        stage = Stage(settings, endpoints(settings), results.personas, ledger)
+        stage = RunContext(settings, endpoints(settings), results.personas, ledger)
         stage.check_prompts(results.run)
         frozen = frozen_answers(settings, stage, results.notes)
     if settings.dry_run:
@@ -218,7 +218,7 @@ def _go_on(settings: Settings, file: "RunFile") -> "int | Over":
 
 def _perform(
     settings: Settings,
-    stage: "Stage",
+    stage: "RunContext",
     plan: Sequence[Conversation],
     open_file: Callable[[], "RunFile"],
     frozen: Sequence["Frozen"],
@@ -295,7 +295,7 @@ def _stopping(settings: Settings) -> "Stopping | None":
     """How the run ends early, if it may."""
     if not settings.sequential:
         return None
-    from simulator.experiment import Stopping
+    from simulator.runner.run import Stopping
     from simulator.stats.outcome import certain
     from simulator.stats.sequential import batches
 
@@ -303,12 +303,12 @@ def _stopping(settings: Settings) -> "Stopping | None":
 
 
 def _dry_run(
-    settings: Settings, stage: "Stage", plan: Sequence[Conversation], frozen: Sequence["Frozen"]
+    settings: Settings, stage: "RunContext", plan: Sequence[Conversation], frozen: Sequence["Frozen"]
 ) -> int:
     from simulator.commands.announce import show_forecast
     from simulator.commands.check import announce_check
     from simulator.commands.hearing import hearing
-    from simulator.forecast import forecast
+    from simulator.runner.estimate import forecast
 
     announce_check(frozen)
     plan = _to_be_held(plan)

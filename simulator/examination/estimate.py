@@ -6,14 +6,14 @@ from simulator.core.types import Language, Role, Spending
 from simulator.examination.crossing import FollowUp, Target
 from simulator.examination.examining import Examiner
 from simulator.models.pricing import Prices
-from simulator.sizes import ANSWER, PASSAGE, PASSAGES, tokens
-from simulator.stage import Stage
+from simulator.runner.context import RunContext
+from simulator.runner.estimate import ANSWER, PASSAGE, PASSAGES, tokens
 
 # Tokens of a filled-in form: the questions of an examiner, the verdict of a comparer.
 QUESTION, VERDICT = 90, 220
 
 
-def estimate(stage: Stage, examiner: Examiner, chosen: Sequence[Target]) -> dict[Role, Spending]:
+def estimate(stage: RunContext, examiner: Examiner, chosen: Sequence[Target]) -> dict[Role, Spending]:
     """Calls, tokens and dollars per role, when every answer gets all its questions."""
     totals: dict[Role, list[int]] = {}
     for target in chosen:
@@ -24,7 +24,7 @@ def estimate(stage: Stage, examiner: Examiner, chosen: Sequence[Target]) -> dict
     return {role: _spending(stage, role, *total) for role, total in totals.items()}
 
 
-def _calls(stage: Stage, examiner: Examiner, target: Target) -> list[tuple[Role, int, int, int]]:
+def _calls(stage: RunContext, examiner: Examiner, target: Target) -> list[tuple[Role, int, int, int]]:
     """(role, calls, tokens in per call, tokens out per call) of one turn."""
     count, language = examiner.questions, target.talk.case.language
     found: list[tuple[Role, int, int, int]] = []
@@ -50,7 +50,7 @@ def _size(messages: list[dict[str, str]]) -> int:
     return sum(tokens(message["content"]) for message in messages)
 
 
-def _spending(stage: Stage, role: Role, calls: int, tokens_in: int, tokens_out: int) -> Spending:
+def _spending(stage: RunContext, role: Role, calls: int, tokens_in: int, tokens_out: int) -> Spending:
     endpoint = stage.endpoints[role]
     model = endpoint.model if endpoint else ""
     return Prices.of(stage.settings).spending(model, calls, tokens_in, tokens_out)

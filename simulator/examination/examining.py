@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from simulator.conversation import ask
 from simulator.core.errors import AccessDenied, ModelFailure
 from simulator.core.templates import stable_int
 from simulator.core.types import Message, Query, Rag
@@ -12,7 +11,8 @@ from simulator.examination import stand_in
 from simulator.examination.crossing import Crossing, Examined, FollowUp, Target, Verdict
 from simulator.examination.forms import Comparison, Prompts, Questions, follow_ups, verdict_of
 from simulator.models.client import Model
-from simulator.stage import Stage
+from simulator.runner.context import RunContext
+from simulator.runner.conversation import ask
 
 # What plays both parts where there is no model.
 STAND_IN = "stand-in"
@@ -22,7 +22,7 @@ Form = TypeVar("Form", Questions, Comparison)
 class Examiner:
     """Writes the questions and compares the answers: by models, or by rule where there are none."""
 
-    def __init__(self, stage: Stage, questions: int) -> None:
+    def __init__(self, stage: RunContext, questions: int) -> None:
         """`questions` is the most that are asked about one answer."""
         self.questions, self.seed = questions, stage.settings.seed
         self.prompts = Prompts()
@@ -67,7 +67,9 @@ class Examiner:
 class Examining:
     """The turns of one sitting; `kept` is told of each as soon as it is whole."""
 
-    def __init__(self, examiner: Examiner, rag: Rag, stage: Stage, kept: Callable[[Examined], None]) -> None:
+    def __init__(
+        self, examiner: Examiner, rag: Rag, stage: RunContext, kept: Callable[[Examined], None]
+    ) -> None:
         self.examiner, self.rag, self.kept = examiner, rag, kept
         self.timeout = stage.settings.timeout
         self._places = asyncio.Semaphore(stage.settings.concurrency)

@@ -8,11 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol
 
-from simulator.conversation import converse
 from simulator.core.errors import RehearsalError
 from simulator.core.types import Answer, Conversation, Ended, Rag, Turn, User, Utterance
 from simulator.data.files import language_of
-from simulator.experiment import Progress, first_of
 from simulator.harness.documents import (
     SCRIPTED,
     Sending,
@@ -25,7 +23,9 @@ from simulator.harness.documents import (
 )
 from simulator.harness.likelihood import Likelihoods, teller
 from simulator.harness.session import Place, Session, say
-from simulator.sizes import tokens
+from simulator.runner.conversation import converse
+from simulator.runner.estimate import tokens
+from simulator.runner.run import Progress, first_of
 from simulator.users.scripted import MixedUser
 
 Watch = Callable[[Sequence[Conversation]], AbstractContextManager[Progress]]

@@ -13,9 +13,9 @@ from typing import Any
 from simulator.core.errors import RunFileError
 from simulator.core.settings import Settings
 from simulator.core.types import Answer, Conversation, Ended, Score, Status, Utterance
-from simulator.experiment import create_run
 from simulator.harness.naming import NOTE
 from simulator.harness.session import Session
+from simulator.runner.run import create_run
 from simulator.storage.run_file import RunFile
 
 

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from simulator.conversation import called
 from simulator.core import shelves
 from simulator.core.replies import encodable
 from simulator.core.types import Case, Conversation, Message, Query, traits_of
 from simulator.data.files import language_of
 from simulator.harness.session import Place, Session
-from simulator.masking import masked_case
+from simulator.runner.conversation import called
+from simulator.runner.masking import masked_case
 
 SCRIPTED = "scripted"
 _BOT = "assistant"

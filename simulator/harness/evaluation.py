@@ -11,7 +11,6 @@ from simulator.core.errors import InputError, RehearsalError
 from simulator.core.settings import Settings
 from simulator.core.shelves import ROOT, told
 from simulator.core.types import Conversation, Status
-from simulator.experiment import Progress
 from simulator.harness import library
 from simulator.harness.asked import Asked
 from simulator.harness.asking import Asking
@@ -19,7 +18,8 @@ from simulator.harness.book import RunBook
 from simulator.harness.scores import names_of, number, scores_of
 from simulator.harness.session import begin
 from simulator.harness.sources import Sources, check_known, sources_of
-from simulator.stage import Stage
+from simulator.runner.context import RunContext
+from simulator.runner.run import Progress
 from simulator.storage.run_file import read_run
 
 # Draws for those metrics whose error lm_eval does not have in closed form.
@@ -27,7 +27,7 @@ BOOTSTRAP = 1000
 
 
 # Who is told how the conversations go on, with the stage they are held on.
-Watching = Callable[[Sequence[Conversation], Stage], AbstractContextManager[Progress]]
+Watching = Callable[[Sequence[Conversation], RunContext], AbstractContextManager[Progress]]
 
 
 def evaluate(

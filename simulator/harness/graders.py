@@ -8,13 +8,13 @@ from typing import Any, Self
 from simulator.core.errors import RehearsalError
 from simulator.core.settings import Settings
 from simulator.core.types import Answer, Case, Conversation, Failure, GradingContext, Score, Turn
-from simulator.experiment import first_of
 from simulator.grading.outputs import object_within, text_at
 from simulator.grading.panel import Grading
 from simulator.harness.documents import SCRIPTED, row_of
 from simulator.harness.naming import metric_name
 from simulator.harness.rows import OF_A_TASK
 from simulator.harness.session import Session, current, say
+from simulator.runner.run import first_of
 
 Asked = tuple[Mapping[str, Any], str]
 

@@ -9,8 +9,8 @@ from simulator.core.errors import InputError, RagFailure, RehearsalError
 from simulator.core.secrets import without_secrets
 from simulator.core.settings import Settings
 from simulator.core.types import Rag
-from simulator.experiment import first_of
 from simulator.models.cache import ResponseCache, request_key
+from simulator.runner.run import first_of
 
 # Each token of a text: its log-likelihood (natural; None for a first one that nothing precedes), and whether
 # the model itself would have said it there.

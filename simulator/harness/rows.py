@@ -8,9 +8,9 @@ from simulator.core.settings import Settings, from_run
 from simulator.core.types import Case
 from simulator.data.datasets import labels_in
 from simulator.harness.documents import NO_TEXT
-from simulator.prompting.applied import applied
-from simulator.prompting.rendering import Rendered, Rendering
-from simulator.row_plan import plan_rows
+from simulator.runner.chains import applied
+from simulator.runner.plan import plan_rows
+from simulator.runner.prompts import PromptRenderer, RenderedPrompt
 
 Document = dict[str, Any]
 # What a written task says of itself: settings of a rehearsal that concern its rows and who grades them.
@@ -38,18 +38,20 @@ def documents(task: str, given: Mapping[str, Any]) -> Documents:
     return Documents(rows, planned.settings, planned.skipped.count)
 
 
-def _rendering(settings: Settings, cases: list[Case]) -> Rendering | None:
+def _rendering(settings: Settings, cases: list[Case]) -> PromptRenderer | None:
     prompts = applied(settings)
     if prompts is None:
         return None
     if prompts.chain is not None:
         msg = f"--prompt {settings.prompt}: a chain is several requests, and a task of lm_eval is one."
         raise InputError(msg)
-    return Rendering(prompts.prompts[0], tuple(settings.labels) or labels_in(cases))
+    return PromptRenderer(prompts.prompts[0], tuple(settings.labels) or labels_in(cases))
 
 
-def _row(task: str, case: Case, rendering: Rendering | None, settings: Settings) -> Document:
-    sent = rendering(case) if rendering else Rendered(system="", user=case.question, choices=case.choices)
+def _row(task: str, case: Case, rendering: PromptRenderer | None, settings: Settings) -> Document:
+    sent = (
+        rendering(case) if rendering else RenderedPrompt(system="", user=case.question, choices=case.choices)
+    )
     text = "\n\n".join(part for part in (sent.system, sent.user) if part) or NO_TEXT
     right = (rendering.right(case) if rendering else "") or case.label or ""
     gold = sent.choices.index(right) if right in sent.choices else -1

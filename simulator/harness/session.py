@@ -14,7 +14,7 @@ from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, load
 from simulator.core.types import Conversation, Language, Rag, Results
 from simulator.models.pricing import Ledger
-from simulator.stage import Stage
+from simulator.runner.context import RunContext
 
 T = TypeVar("T")
 # A document: the task's name, and its number there.
@@ -28,7 +28,7 @@ class Session:
         """Whatever is wrong with the settings shows here; `earlier` is the run that is gone on with."""
         self.settings = settings.model_copy(update={"protocol": "single_turn"})
         self.ledger = Ledger.of(settings, earlier)
-        self.stage = Stage(self.settings, endpoints(settings), (shelves.scripted(),), self.ledger)
+        self.stage = RunContext(self.settings, endpoints(settings), (shelves.scripted(),), self.ledger)
         self.tasks: Mapping[str, Any] = {}
         # What was held for a document, as often as it was asked; and for a row of one of our own tasks.
         self.talks: dict[Place, list[Conversation]] = {}
@@ -37,13 +37,13 @@ class Session:
         self._rag: Rag | None = None
 
     @functools.cached_property
-    def playing(self) -> Stage:
+    def playing(self) -> RunContext:
         """Where customers are played: only for documents that name a persona."""
         settings = self.settings.model_copy(update={"protocol": "dialogue"})
-        return Stage(settings, endpoints(settings), tuple(self.stage.personas.values()), self.ledger)
+        return RunContext(settings, endpoints(settings), tuple(self.stage.personas.values()), self.ledger)
 
     @property
-    def whole(self) -> Stage:
+    def whole(self) -> RunContext:
         """Everyone who takes part."""
         return self.playing if "playing" in vars(self) else self.stage
 

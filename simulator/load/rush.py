@@ -7,10 +7,10 @@ from typing import Any
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings, flag
 from simulator.core.types import Case, Conversation, Rag, Turn, User, Utterance, traits_of
-from simulator.experiment import Progress, Sitting
 from simulator.load.pace import Pace
 from simulator.load.times import Watch
-from simulator.stage import Stage
+from simulator.runner.context import RunContext
+from simulator.runner.run import Progress, Runner
 from simulator.storage.run_file import RunFile
 
 
@@ -29,7 +29,7 @@ def check_load(settings: Settings) -> None:
         raise InputError(msg)
 
 
-class Rush(Sitting):
+class Rush(Runner):
     """One process with `--customers` customers at the same time.
 
     Grading begins when the last of them has left: no judge takes a bot's answer time.
@@ -38,7 +38,7 @@ class Rush(Sitting):
     def __init__(
         self,
         file: RunFile,
-        stage: Stage,
+        stage: RunContext,
         rag: Rag,
         progress: Progress,
         plan: Sequence[Conversation] | None = None,

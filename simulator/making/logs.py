@@ -20,7 +20,7 @@ from simulator.making.kinds import MADE, Made
 from simulator.making.writing import each_of
 from simulator.models.client import Model
 from simulator.privacy.redactor import Redactor, redacted_case
-from simulator.sizes import tokens
+from simulator.runner.estimate import tokens
 from simulator.text.acts import parts
 
 FROM_LOGS = "from-logs"

@@ -23,7 +23,7 @@ from simulator.models.client import Connections, Model
 from simulator.models.limiter import GRADING
 from simulator.models.pricing import Ledger, Prices, together
 from simulator.models.providers import Models
-from simulator.sizes import ANSWER, tokens
+from simulator.runner.estimate import ANSWER, tokens
 
 # How often what was rejected or failed is made up for with further tasks.
 ROUNDS = 3

@@ -5,7 +5,6 @@ import random
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeVar
 
-from simulator.calibration.grading import worst_of
 from simulator.core.errors import AccessDenied, ModelFailure
 from simulator.core.templates import stable_int
 from simulator.core.types import Case, Facts, Message
@@ -19,6 +18,7 @@ from simulator.making.kinds import OUT_OF_SCOPE, Made, Rejected
 from simulator.making.plan import Task
 from simulator.making.wording import mistyped
 from simulator.models.client import Model
+from simulator.runner.labelled import worst_of
 
 Item = TypeVar("Item")
 # What an out-of-scope question is checked against: its own article and the nearest of all others.

@@ -5,7 +5,7 @@ from pathlib import Path
 from simulator.core.templates import Texts
 from simulator.core.translations import told_in
 from simulator.core.types import Language, Results
-from simulator.merging.parts import joined_of
+from simulator.runner.merge import joined_of
 
 TEXT = Texts(Path(__file__).with_name("words.toml"))
 

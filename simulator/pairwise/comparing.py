@@ -23,7 +23,7 @@ from simulator.pairwise.pairs import Matched, Pair, matched
 from simulator.pairwise.prompt import PairPrompt
 from simulator.pairwise.sitting import judged
 from simulator.pairwise.stand_in import StandInJudging
-from simulator.sizes import tokens
+from simulator.runner.estimate import tokens
 from simulator.storage.run_file import find_run, read_run
 
 # Runs are shown as A, B, C ...

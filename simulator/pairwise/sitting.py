@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from simulator.core.errors import RehearsalError
-from simulator.experiment import first_of
 from simulator.models.pricing import BudgetSpent
 from simulator.pairwise.judging import PairJudging, by_rule
 from simulator.pairwise.outcome import Outcome
 from simulator.pairwise.pairs import Pair
+from simulator.runner.run import first_of
 
 
 async def judged(

@@ -5,14 +5,13 @@ from pathlib import Path
 
 from rich.cells import cell_len
 
-from simulator.amounts import Who
 from simulator.core.settings import JPY_PER_USD, dollars
 from simulator.core.templates import Texts
 from simulator.core.translations import Words, plain
 from simulator.core.types import Spending
-from simulator.forecast import Forecast, Unknown
-from simulator.heard import QUESTIONS
 from simulator.models.pricing import together
+from simulator.runner.estimate import Forecast, UnknownCost, Who
+from simulator.runner.heard import QUESTIONS
 
 TEXT = Texts(Path(__file__).with_name("forecast.toml"))
 # A first run of so many questions teaches what the next one takes.
@@ -120,7 +119,7 @@ class _Telling:
             yield self._line(each)
         yield from self._advice()
 
-    def _line(self, each: Unknown) -> str:
+    def _line(self, each: UnknownCost) -> str:
         if each.what == "lengths":
             return self("lengths_heard" if self.found.heard else "lengths")
         return self(each.what, low=self._usd(each.low), high=self._usd(each.high))

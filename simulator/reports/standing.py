@@ -12,19 +12,19 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, ValidationError
 
-from simulator.calibration.grading import JudgeName
 from simulator.core.roles import LEXICAL
 from simulator.core.shelves import our_name
 from simulator.core.templates import Texts
 from simulator.core.translations import Words, words_of
 from simulator.core.types import PASSED, Language, Results, Value
-from simulator.masking import masks_of
 from simulator.merging.telling import merged_note
 from simulator.models.families import same_family
 from simulator.privacy.patterns import mask
 from simulator.reports.change_words import replay_note
 from simulator.reports.extras import consistency_line
 from simulator.reports.notes import Note
+from simulator.runner.labelled import JudgeName
+from simulator.runner.masking import masks_of
 from simulator.stats import judge_trust
 from simulator.stats.bias import BiasRow
 from simulator.stats.calibration import ENOUGH

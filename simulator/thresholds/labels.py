@@ -5,10 +5,6 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from simulator.calibration.comparison import domain_of
-from simulator.calibration.dimension import Dimension, dimension
-from simulator.calibration.estimate import forecast
-from simulator.calibration.grading import sample, worst_of
-from simulator.calibration.labels import Labelled, exhibit_of, mark_between_references, read_labels
 from simulator.core.errors import InputError
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
@@ -18,7 +14,18 @@ from simulator.grading.judge import Panel
 from simulator.grading.metric_file import Outputs
 from simulator.grading.outputs import OutputJudges
 from simulator.models.pricing import Ledger, together
-from simulator.stage import Stage
+from simulator.runner.context import RunContext
+from simulator.runner.labelled import (
+    Dimension,
+    LabelledAnswer,
+    dimension,
+    exhibit_of,
+    forecast,
+    mark_between_references,
+    read_labels,
+    sample,
+    worst_of,
+)
 from simulator.thresholds.judged import Evidence, Judged, measured
 
 
@@ -46,7 +53,7 @@ class LabelledAnswers:
         self.unlabelled = len(self.file.rows) - len(labelled)
         self.judges = OutputJudges(outputs)
         plain = settings.model_copy(update={"judges": self.judges.names_given, "judging": "separate"})
-        self.stage = Stage(plain, endpoints(settings), (), Ledger.of(settings))
+        self.stage = RunContext(plain, endpoints(settings), (), Ledger.of(settings))
         self.panel = self.judges.panel(self.stage.grading.judgings, ())
         apart = mark_between_references(self.file.rows)
         self.exhibits = [exhibit_of(row, apart) for row in self.rows]
@@ -110,7 +117,9 @@ class LabelledAnswers:
             raise worst_of(group) from None
         return found
 
-    def _judged(self, row: Labelled, exhibit: GradingContext, scores: Iterable[Score]) -> Iterable[Judged]:
+    def _judged(
+        self, row: LabelledAnswer, exhibit: GradingContext, scores: Iterable[Score]
+    ) -> Iterable[Judged]:
         """The row's scores with its labels; an output that is its reference is not what is wrong."""
         split = splitting.parts_of(self.outputs, exhibit).parts
         same = {part.output: splitting.is_reference(part) for part in split}

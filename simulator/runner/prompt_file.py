@@ -1,21 +1,201 @@
-"""Prompt files: read, checked on their own, and one variant of them chosen."""
+"""A prompt: what a model is sent for each row of a data set, with a version and named variants.
 
-from collections.abc import Iterator, Mapping
-from functools import cache
+`reading` makes one of a file and checks it; `checking` looks whether the rows have what it needs;
+`rendering` fills it in.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from string import Template
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, JsonValue, ValidationError, field_validator
 
 from simulator.core import shelves
-from simulator.core.errors import PromptError, UnknownName
-from simulator.core.templates import LANGUAGES, read_toml
-from simulator.core.types import Language, Value
-from simulator.prompting.prompt import Choosing, Examples, Prompt, Wording
-from simulator.prompting.shots import Shots, examples_of
-from simulator.prompting.template import gives_away, used_in, variables
+from simulator.core.errors import InputError, PromptError, UnknownName
+from simulator.core.templates import LANGUAGES, fingerprint, read_toml
+from simulator.core.types import Case, Language, Value
+from simulator.data.cases import case_of, numbered
+from simulator.data.datasets import DatasetRequest, read_dataset
+from simulator.data.values import Row, field_of, normalised
 
-_WORDS = Path(__file__).with_name("words.toml")
+Choosing = Literal["letters", "labels", "nothing"]
+
+
+class Wording(Value):
+    """The texts of a prompt in one language; `title`, `system` and `example` may be empty.
+
+    `example` is one example in `$examples`, `answer` what the assistant says in one that is a dialogue;
+    `choice`, `context` and `label` are one line of their lists.
+    """
+
+    title: str = ""
+    system: str = ""
+    user: str
+    example: str = ""
+    answer: str
+    choice: str
+    context: str
+    label: str
+
+
+class Examples(Value):
+    """Rows shown before each question: `shots` of them by lot, within the text or as earlier `turns`."""
+
+    rows: tuple[Case, ...] = ()
+    shots: int = 0
+    seed: int = 0
+    turns: bool = False
+    file: str = ""
+
+
+class Prompt(Value):
+    """One variant of a prompt file. `labels` are a data set's labels and what is said for each, in order."""
+
+    id: str
+    version: str
+    variant: str = ""
+    about: str = ""
+    path: str = ""
+    wordings: dict[Language, Wording]
+    labels: dict[Language, dict[str, str]] = Field(default={})
+    choosing: Choosing = "nothing"
+    examples: dict[Language, Examples] = Field(default={})
+
+    @property
+    def name(self) -> str:
+        """As `--prompt` takes it: `choose`, or `choose:expert`."""
+        return f"{self.id}:{self.variant}" if self.variant else self.id
+
+    @cached_property
+    def hash(self) -> str:
+        """Twelve hexadecimal digits that stand for all that is said, but not for its name and version."""
+        said = self.model_dump(mode="json", include={"wordings", "labels", "choosing", "examples"})
+        for shown in said["examples"].values():
+            del shown["file"]
+        return fingerprint(json.dumps(said, ensure_ascii=False, sort_keys=True))
+
+    def spoken(self, language: Language) -> Language:
+        """The language in which a row is asked: its own, or the only one there is."""
+        return language if language in self.wordings else next(iter(self.wordings))
+
+    def wording(self, case: Case) -> Wording:
+        """The texts for a row."""
+        return self.wordings[self.spoken(case.language)]
+
+    def said(self, language: Language) -> dict[str, str]:
+        """What is said for each label; empty where the file names no labels."""
+        return self.labels.get(self.spoken(language), {})
+
+    def shown(self, language: Language) -> Examples:
+        """The examples for rows of a language."""
+        return self.examples.get(self.spoken(language), Examples())
+
+
+class Shots(Value):
+    """Where examples are, and how many of them are shown."""
+
+    file: str = ""
+    rows: tuple[dict[str, JsonValue], ...] = ()
+    shots: Annotated[int, Field(ge=0)] | None = None
+
+
+def examples_of(given: Shots, path: Path, language: Language) -> tuple[Case, ...]:
+    """The rows of a prompt file's examples; a data set is looked up beside the prompt file."""
+    if given.file and given.rows:
+        msg = f"{path}: [examples] has both file and rows: leave one of them out."
+        raise PromptError(msg)
+    try:
+        if given.file:
+            wish = DatasetRequest(language, strict=True, asks=False)
+            return tuple(read_dataset(path.parent / given.file, wish).rows())
+        rows = [Row(number, values) for number, values in enumerate(given.rows, 1)]
+        return tuple(
+            case_of(path, row, numbered(row.line, len(rows)), language, with_values=True, asks=False)
+            for row in rows
+        )
+    except InputError as error:
+        msg = f"{path}: [examples]: {error}"
+        raise PromptError(msg) from None
+
+
+# What every row has under its own name; all else is a column of the data set.
+OF_THE_ROW = ("question", "id", "tags", "goal")
+OF_LISTS = ("choices", "letters", "labels", "contexts", "examples")
+# Fields of a row that hold the solution, by whatever header: a prompt that showed them would test nothing.
+_SOLUTION = frozenset({"references", "label", "answer", "recorded", "passages"})
+# Other headers of these fields may be used as variables, too.
+_SHOWN = frozenset({"question", "id", "tags", "goal", "choices", "contexts"})
+
+
+_EXAMPLES = re.compile(r"(?<!\$)\$(?:\{examples\}|examples(?![A-Za-z0-9_]))\n*")
+
+
+class PromptText(Template):
+    """`$name` in ASCII, so that Japanese may follow at once; `${any column}` with spaces and kanji."""
+
+    braceidpattern = r"[^{}$\n]+"
+
+
+@lru_cache(maxsize=256)
+def used_in(text: str) -> frozenset[str]:
+    """The names that a text uses which was checked before."""
+    return frozenset(PromptText(text).get_identifiers())
+
+
+def variables(where: str, text: str) -> frozenset[str]:
+    """The names that a text uses; `where` stands in the error about a lone dollar."""
+    if not PromptText(text).is_valid():
+        msg = f"{where}: a lone dollar; write $$ for a plain one."
+        raise PromptError(msg)
+    return used_in(text)
+
+
+def gives_away(name: str) -> bool:
+    """Whether a variable stands for the solution of a row."""
+    return field_of(name) in _SOLUTION
+
+
+def fill(text: str, value: Callable[[str], str]) -> str:
+    """The text with each of its variables as `value` gives it; values are not searched for variables."""
+    return PromptText(text).substitute({name: value(name) for name in used_in(text)})
+
+
+def without_examples(text: str) -> str:
+    """The text where no examples are shown: neither their place nor the blank lines after it."""
+    return _EXAMPLES.sub("", text)
+
+
+def is_fixed(name: str) -> bool:
+    """Whether a variable is never a column of the data set."""
+    return name in OF_THE_ROW or name in OF_LISTS
+
+
+def meaning(name: str) -> str:
+    """What a variable stands for: one of OF_THE_ROW or OF_LISTS, or "" for a column of the data set."""
+    if is_fixed(name):
+        return name
+    field = field_of(name) or ""
+    return field if field in _SHOWN else ""
+
+
+def column(case: Case, name: str) -> str | None:
+    """What a row holds in a column of this name, however its header is spelt; None without one."""
+    if name in case.values:
+        return case.values[name]
+    wanted = normalised(name)
+    return next((text for header, text in case.values.items() if normalised(header) == wanted), None)
+
+
+def of_the_row(case: Case, question: str) -> Mapping[str, str]:
+    """The variables that are a row's own texts."""
+    return {"question": question, "id": case.id, "tags": ", ".join(case.tags), "goal": case.goal or ""}
+
+
+_WORDS = Path(__file__).with_name("prompting.toml")
 _LINES: Mapping[str, frozenset[str]] = {
     "choice": frozenset({"letter", "number", "text"}),
     "context": frozenset({"number", "text"}),

@@ -1,15 +1,20 @@
-"""A prompt filled in for one row: what the model is sent as system text, as earlier turns and as question."""
+"""Prompts that are applied to each row of a data set when it is asked, and chains of them."""
 
+import inspect
 import random
 import string
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
-from typing import Literal
+from typing import Any, Literal
 
-from simulator.core.errors import InputError
-from simulator.core.types import Case, Message, Value
-from simulator.prompting.prompt import Examples, Prompt
-from simulator.prompting.template import (
+from simulator.core.errors import InputError, PromptError
+from simulator.core.types import Case, Conversation, Message, Query, Rag, Value, traits_of
+from simulator.data.files import shown
+from simulator.runner.conversation import called
+from simulator.runner.prompt_file import (
+    Examples,
+    Prompt,
     column,
     fill,
     is_fixed,
@@ -24,7 +29,7 @@ _NOTHING: Mapping[str, str] = {}
 _ROLES: tuple[Literal["user", "assistant"], ...] = ("user", "assistant")
 
 
-class Rendered(Value):
+class RenderedPrompt(Value):
     """What is sent for a row; `choices` are the letters or labels that the answer is to be one of."""
 
     system: str
@@ -41,7 +46,7 @@ class MissingVariable(InputError):
         self.variable, self.why = variable, why
 
 
-class Rendering:
+class PromptRenderer:
     """Fills in a prompt row by row; `labels` are those of the data set, where the prompt names none."""
 
     def __init__(self, prompt: Prompt, labels: Iterable[str] = ()) -> None:
@@ -52,7 +57,7 @@ class Rendering:
 
     def __call__(
         self, case: Case, question: str | None = None, earlier: Mapping[str, str] = _NOTHING
-    ) -> Rendered:
+    ) -> RenderedPrompt:
         """The row's prompt, its question as it was said; `earlier` are what links before it came to.
 
         Raises MissingVariable when the row has nothing for one of the variables.
@@ -65,7 +70,7 @@ class Rendering:
         if not places or shown.turns:
             texts = without_examples(wording.system), without_examples(wording.user)
         system, user = (fill(text, value) for text in texts)
-        return Rendered(
+        return RenderedPrompt(
             system=system,
             user=user,
             choices=self.choices(case),
@@ -210,3 +215,141 @@ def _named(labels: Mapping[str, str]) -> list[Mapping[str, str]]:
     return [
         {"label": label, "said": said, "number": str(n)} for n, (label, said) in enumerate(labels.items(), 1)
     ]
+
+
+# What a bot may say of itself in its traits: that it is told of these parts of a query.
+SYSTEM, HISTORY = "system", "history"
+# The row of an id.
+Lookup = Callable[[str], Case]
+
+
+class PromptedBot:
+    """A bot that is asked with a prompt. Has the bot's own traits and connections."""
+
+    def __init__(self, rag: Rag, prompt: Prompt, row: Lookup, labels: Iterable[str] = ()) -> None:
+        """`row` gives the case of an id; `labels` are all there are, where the prompt does not name them.
+
+        Raises InputError for examples as turns where the bot is told of no earlier turns.
+        """
+        self.rag, self.prompt, self.row = rag, prompt, row
+        self._rendering = PromptRenderer(prompt, labels)
+        self._takes = traits_of(rag).takes
+        turns = any(shown.turns and shown.shots for shown in prompt.examples.values())
+        if turns and HISTORY not in self._takes:
+            msg = f'{prompt.path}: the bot is told of no earlier turns: write as = "text" and $examples.'
+            raise InputError(msg)
+
+    def __getattr__(self, name: str) -> Any:
+        """Whatever else the bot has."""
+        return getattr(self.rag, name)
+
+    async def __call__(self, query: Query) -> Any:
+        """What the bot says to the row's prompt."""
+        return await self.ask(query, {})
+
+    async def ask(
+        self, query: Query, earlier: Mapping[str, str], contexts: tuple[str, ...] | None = None
+    ) -> Any:
+        """The same, where the prompt may also use what links before it came to, and what they found."""
+        case = self.row(query.case)
+        if contexts is not None:
+            case = case.model_copy(update={"contexts": contexts})
+        rendered = self._rendering(case, query.text, earlier)
+        return await called(self.rag, self._sent(query, rendered))
+
+    async def aclose(self) -> None:
+        """Closes the bot's connections, if it has any."""
+        closed = getattr(self.rag, "aclose", lambda: None)()
+        if inspect.isawaitable(closed):
+            await closed
+
+    def _sent(self, query: Query, rendered: RenderedPrompt) -> Query:
+        apart = SYSTEM in self._takes
+        parts = (rendered.user,) if apart or not rendered.system else (rendered.system, rendered.user)
+        return query.model_copy(
+            update={
+                "text": "\n\n".join(parts),
+                "system": rendered.system if apart else "",
+                "choices": rendered.choices,
+                "history": (*rendered.history, *query.history),
+            }
+        )
+
+
+def rows_of(plan: Sequence[Conversation]) -> Lookup:
+    """The rows of a plan by their ids; those of a large data set stay where they are."""
+    large = getattr(plan, "cases", None)  # a data set that is read from its file again
+    if large is not None:
+        return large.of_id  # type: ignore[no-any-return]
+    places: dict[str, int] = {}
+
+    def row(key: str) -> Case:
+        if not places:
+            places.update((talk.case.id, at) for at, talk in enumerate(plan))
+        return plan[places[key]].case
+
+    return row
+
+
+# A row in, what it lacks out, in words that follow its file and line; None when it lacks nothing.
+Lacks = Callable[[Case], str | None]
+
+
+def lacks(prompt: Prompt, links: AbstractSet[str] = frozenset()) -> Lacks:
+    """What rows lack for a prompt; `links` are those asked before it, whose outcomes nobody knows yet."""
+    rendering = PromptRenderer(prompt, ("-",))  # which labels there are is known when all rows have been read
+    earlier = Earlier(links)
+
+    def told(case: Case) -> str | None:
+        try:
+            rendering.check(case, earlier)
+        except MissingVariable as error:
+            what = f"${error.variable}" if is_fixed(error.variable) else f"a column {shown(error.variable)}"
+            return f"the prompt {prompt.name} needs {what}; {error.why}."
+        return None
+
+    return told
+
+
+def check_examples(prompt: Prompt) -> None:
+    """Raises PromptError for an example that lacks something, or has no right answer to show."""
+    rendering = PromptRenderer(prompt)
+    for language in prompt.wordings:
+        shown_here = prompt.shown(language)
+        for example in shown_here.rows if shown_here.shots else ():
+            asked = example.model_copy(update={"language": language})
+            where = f"{prompt.path}: [examples] row {example.id}"
+            if not rendering.right(asked):
+                what = "references" if prompt.choosing == "nothing" else "label"
+                msg = f"{where} has no {what} to show as its answer."
+                raise PromptError(msg)
+            try:
+                rendering.as_example(asked, asked)
+            except MissingVariable as error:
+                msg = f"{where} lacks ${error.variable}, which the example uses."
+                raise PromptError(msg) from None
+
+
+class Earlier(Mapping[str, str]):
+    """Stands for what links before one come to: any variable with the name of one of them."""
+
+    def __init__(self, links: AbstractSet[str]) -> None:
+        """`links` by their names."""
+        self.links = links
+
+    def __contains__(self, name: object) -> bool:
+        if not isinstance(name, str):
+            return False
+        found = name == "contexts" and bool(self.links)  # one of them may be a search
+        return found or any(name == link or name.startswith(f"{link}_") for link in self.links)
+
+    def __getitem__(self, name: str) -> str:
+        if name in self:
+            return "-"
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.links)
+
+    def __len__(self) -> int:
+        return len(self.links)

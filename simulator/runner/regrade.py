@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from simulator.core.errors import RehearsalError, RunFileError
 from simulator.core.types import Conversation, GradingContext, Score
-from simulator.experiment import first_of
 from simulator.grading.panel import Grading
 from simulator.models.pricing import BudgetSpent
+from simulator.runner.run import first_of
 from simulator.storage.run_file import RunFile
 
 

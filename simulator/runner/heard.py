@@ -4,17 +4,17 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from simulator.conversation import ask
 from simulator.core.errors import RagFailure
 from simulator.core.types import Answer, Case, Conversation, Language, Query
-from simulator.sizes import Bounds, Heard, tokens
-from simulator.stage import Stage
+from simulator.runner.context import RunContext
+from simulator.runner.conversation import ask
+from simulator.runner.estimate import SampledAnswers, TokenRange, tokens
 
 # So many questions of each language are asked, the first ones of the plan, which has so many to look through.
 QUESTIONS, LOOKED_AT = 3, 10_000
 
 
-async def hear(stage: Stage, plan: Sequence[Conversation]) -> dict[Language, Heard]:
+async def hear(stage: RunContext, plan: Sequence[Conversation]) -> dict[Language, SampledAnswers]:
     """Asks the bot, one question after another, and measures its answers by language.
 
     Raises RagFailure where not one question of a language is answered.
@@ -44,13 +44,13 @@ def first_cases(plan: Sequence[Conversation]) -> Iterator[Case]:
             yield talk.case
 
 
-def heard(answers: Sequence[Answer], adapter: str) -> Heard:
+def heard(answers: Sequence[Answer], adapter: str) -> SampledAnswers:
     """These answers, measured; those that failed are left out."""
     good = [answer for answer in answers if answer.error is None]
     if not good and (error := answers[0].error):
         raise RagFailure(error.kind, f"{adapter}: {error.message}")
     passages = [sum(tokens(passage.text) for passage in answer.passages) for answer in good]
-    return Heard(
+    return SampledAnswers(
         answer=_bounds([tokens(answer.text) for answer in good]),
         passages=_bounds(passages),
         number=round(sum(len(answer.passages) for answer in good) / len(good)),
@@ -59,7 +59,7 @@ def heard(answers: Sequence[Answer], adapter: str) -> Heard:
     )
 
 
-def _bounds(found: Sequence[float]) -> Bounds:
+def _bounds(found: Sequence[float]) -> TokenRange:
     if len(found) == 1:  # it may be half or twice as much another time
-        return Bounds(found[0] / 2, found[0], found[0] * 2)
-    return Bounds(min(found), sum(found) / len(found), max(found))
+        return TokenRange(found[0] / 2, found[0], found[0] * 2)
+    return TokenRange(min(found), sum(found) / len(found), max(found))

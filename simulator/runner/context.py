@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from simulator import __version__
-from simulator.conversation import ask_plainly
 from simulator.core import shelves
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.roles import LEXICAL, Endpoint
@@ -23,13 +22,14 @@ from simulator.core.types import Chat, Conversation, Persona, Rag, Role, Run, Us
 from simulator.grading.judge import Panel
 from simulator.grading.panel import Grading
 from simulator.grading.rubric import Rubric
-from simulator.masking import MaskedRag, MaskedUser, masked_talks, redactor_of
 from simulator.models.cache import ResponseCache
 from simulator.models.client import Connections, Model
 from simulator.models.pricing import Ledger
 from simulator.models.providers import Models
 from simulator.privacy.redactor import Redactor
-from simulator.prompting.applied import applied
+from simulator.runner.chains import applied
+from simulator.runner.conversation import ask_plainly
+from simulator.runner.masking import MaskedRag, MaskedUser, masked_talks, redactor_of
 from simulator.storage.run_file import find_run, read_run
 from simulator.users.base import PersonaUser, UserPrompts
 from simulator.users.opening import OpeningPrompts, VoicedOpening
@@ -41,7 +41,7 @@ PACKAGES = ("openai", "langchain-core", "faiss-cpu", "pydantic")
 CLOSING = 10.0
 
 
-class Stage:
+class RunContext:
     """Made once per run, before the run file: whatever is wrong with the input shows here."""
 
     def __init__(

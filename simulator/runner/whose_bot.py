@@ -9,8 +9,8 @@ from simulator.core.settings import Settings
 from simulator.core.types import Case
 from simulator.data.cases import columns_of
 from simulator.data.datasets import DatasetRequest, good_cases
-from simulator.plan import already_read
-from simulator.prompting.chain_file import is_chain, read_chain
+from simulator.runner.chains import is_chain, read_chain
+from simulator.runner.plan import already_read
 from simulator.storage.run_file import find_run, read_run
 
 RECORDED = "recorded"

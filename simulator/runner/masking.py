@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from simulator.conversation import answered
 from simulator.core.secrets import concealed
 from simulator.core.settings import Settings
 from simulator.core.types import (
@@ -26,6 +25,7 @@ from simulator.core.types import (
 )
 from simulator.privacy.patterns import kinds_of_masks, masks
 from simulator.privacy.redactor import KEPT, Redactor, redacted_case, redacted_value
+from simulator.runner.conversation import answered
 from simulator.storage.results import once
 
 

@@ -1,4 +1,4 @@
-"""Plays and grades every planned conversation, and writes each step to the run file as it happens."""
+"""Conversations that a customer spoilt, held once more with another seed; the clean one counts."""
 
 import asyncio
 import contextlib
@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from simulator.conversation import Log, converse
 from simulator.core.errors import RehearsalError, RunFileError
 from simulator.core.settings import Settings
 from simulator.core.types import (
@@ -30,8 +29,47 @@ from simulator.core.types import (
     Utterance,
 )
 from simulator.models.pricing import BudgetSpent
-from simulator.stage import Stage
+from simulator.runner.context import RunContext
+from simulator.runner.conversation import Log, converse
 from simulator.storage.run_file import RunFile, new_run_id
+from simulator.users.faults import CustomerFault, customer_faults
+
+# Ends the id of a second attempt, `angry/fees-01#1~2`: with it come another seed and another session.
+AGAIN = "~2"
+_HELD = frozenset({Ended.SATISFIED, Ended.GAVE_UP, Ended.HANDED_OVER, Ended.TURN_LIMIT, Ended.RAG_FAILED})
+
+
+def second_attempts(results: Results) -> tuple[Conversation, ...]:
+    """What is still to be held once more: each conversation with a fault, once, from its beginning."""
+    faulty = _faulty(customer_faults(results))
+    planned = {talk.id for talk in results.conversations}
+    unplayed = {"turns": (), "ended": None, "reason": "", "closing": ""}
+    return tuple(
+        talk.model_copy(update=unplayed | {"id": talk.id + AGAIN})
+        for talk in results.conversations
+        if talk.id in faulty and not talk.id.endswith(AGAIN) and talk.id + AGAIN not in planned
+    )
+
+
+def superseded(results: Results) -> dict[str, str]:
+    """Which conversations do not count, each with the one that stands in for it.
+
+    The second attempt counts where it was held to its end without a fault of the customer, the first one
+    otherwise: nobody gets a third.
+    """
+    faulty = _faulty(customer_faults(results))
+    talks = {talk.id: talk for talk in results.conversations}
+    found = {}
+    for key, again in talks.items():
+        first = key.removesuffix(AGAIN)
+        if first != key and first in talks:
+            is_clean = again.ended in _HELD and key not in faulty
+            found[first if is_clean else key] = key if is_clean else first
+    return found
+
+
+def _faulty(faults: Sequence[CustomerFault]) -> frozenset[str]:
+    return frozenset(fault.conversation for fault in faults)
 
 
 class Progress(Protocol):
@@ -100,7 +138,7 @@ async def nothing_first(_: RunFile) -> None:
 
 def create_run(
     settings: Settings,
-    stage: Stage,
+    stage: RunContext,
     plan: Sequence[Conversation],
     personas: tuple[Persona, ...],
     run_id: str = "",
@@ -121,7 +159,7 @@ def create_run(
 
 
 async def perform(  # noqa: PLR0917 - `first` and `sit` are mostly left out
-    stage: Stage,
+    stage: RunContext,
     plan: Sequence[Conversation],
     open_file: Callable[[], RunFile],
     progress: Progress,
@@ -149,7 +187,7 @@ async def perform(  # noqa: PLR0917 - `first` and `sit` are mostly left out
 
 async def rehearse(  # noqa: PLR0917 - `sit` is the last and mostly left out
     file: RunFile,
-    stage: Stage,
+    stage: RunContext,
     rag: Rag,
     progress: Progress,
     first: First = nothing_first,
@@ -162,7 +200,7 @@ async def rehearse(  # noqa: PLR0917 - `sit` is the last and mostly left out
     `sit` makes another kind of sitting, for conversations that are held elsewhere; `stopping` ends the run
     as soon as the gate's answer is certain.
     """
-    sit = sit or Sitting
+    sit = sit or Runner
     started = time.monotonic()
     stage.ledger.record = file.called
     status: Status = "interrupted"  # unless it is known better: a bug of ours leaves the run resumable
@@ -189,13 +227,13 @@ async def rehearse(  # noqa: PLR0917 - `sit` is the last and mostly left out
     return stopped
 
 
-class Sitting:
+class Runner:
     """One process working on one run. It holds only the conversations that it is at."""
 
     def __init__(
         self,
         file: Record,
-        stage: Stage,
+        stage: RunContext,
         rag: Rag,
         progress: Progress,
         plan: Sequence[Conversation] | None = None,
@@ -319,7 +357,7 @@ class Sitting:
 
 
 # A sitting of one run, or of a part of its plan.
-Sit = Callable[[RunFile, Stage, Rag, Progress, Sequence[Conversation] | None], Sitting]
+Sit = Callable[[RunFile, RunContext, Rag, Progress, Sequence[Conversation] | None], Runner]
 
 
 class Stopping(NamedTuple):
@@ -329,7 +367,7 @@ class Stopping(NamedTuple):
     certain: Callable[[Results, Settings], str | None]
 
 
-async def _until_certain(file: RunFile, sitting: Sitting, sit: Sit, stopping: Stopping) -> Sitting:
+async def _until_certain(file: RunFile, sitting: Runner, sit: Sit, stopping: Stopping) -> Runner:
     """Holds the plan in parts, and no further part once the gate's answer is certain.
 
     Each part is held and graded to its end before anyone looks: what ends first is not what is typical.
@@ -348,9 +386,9 @@ async def _until_certain(file: RunFile, sitting: Sitting, sit: Sit, stopping: St
     return last
 
 
-async def _held_again(file: RunFile, sitting: Sitting, sit: Sit) -> Sitting:
+async def _held_again(file: RunFile, sitting: Runner, sit: Sit) -> Runner:
     """Holds what a customer spoilt once more, at the end and once only; notes which of the two counts."""
-    from simulator.customers.replaying import second_attempts, superseded
+    pass
 
     last = sitting
     if more := second_attempts(file.results()):
