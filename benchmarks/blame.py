@@ -12,13 +12,13 @@ from datetime import UTC, datetime
 from typing import NamedTuple, get_args
 
 from benchmarks.blame_plants import Plant, grounds, plants
-from simulator.blame.asking import At, found_anew, sought
-from simulator.blame.attribute import Articles, blames
-from simulator.blame.cause import Blame, Cause, Found
 from simulator.core.settings import Settings
 from simulator.core.shelves import DEMO
 from simulator.core.types import Conversation, Ended, GradingContext, RedRules, Results, Run, Score
 from simulator.data.knowledge import read_knowledge
+from simulator.diagnosis.ask_again import At, found_anew, sought
+from simulator.diagnosis.evidence import Blame, Cause, RetrievalCheck
+from simulator.diagnosis.root_cause import Articles, blames
 from simulator.grading.judge import Panel
 from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
@@ -76,9 +76,9 @@ async def _judged(planted: Sequence[Plant], articles: Articles, panel: Panel, *,
 
 async def _asked_again(
     results: Results, summary: Summary, articles: Articles, by_id: Mapping[str, Plant]
-) -> dict[At, Found]:
+) -> dict[At, RetrievalCheck]:
     """What each plant's own bot retrieves in the article's own words."""
-    found: dict[At, Found] = {}
+    found: dict[At, RetrievalCheck] = {}
     for each in sought(results, summary, articles):
         found |= await found_anew(by_id[each.turns[0][0]].bot, [each], 10.0)
     return found

@@ -11,12 +11,12 @@ from string import Template
 from typing import Any, NamedTuple
 
 from rag_adapters.demo import connect
-from simulator.blame.cause import Cause
 from simulator.core.shelves import DEMO
 from simulator.core.templates import read_toml
 from simulator.core.types import Answer, Case, Failure, Language, Message, Passage, Query, Turn
 from simulator.data.cases import read_cases
 from simulator.data.knowledge import read_knowledge
+from simulator.diagnosis.evidence import Cause
 from simulator.text.acts import claims
 
 WORDS = read_toml(Path(__file__).with_name("blame.toml"))

@@ -3,12 +3,11 @@
 import asyncio
 from pathlib import Path
 
-from simulator.blame.asking import ask_again, found_anew, own_words, sought
-from simulator.blame.attribute import blames
-from simulator.blame.of_run import articles_of, as_note, found_before
 from simulator.commands.app import main
 from simulator.core.settings import from_run
 from simulator.core.types import Answer, Passage, Query, Results
+from simulator.diagnosis.ask_again import ask_again, found_anew, own_words, sought
+from simulator.diagnosis.root_cause import articles_of, as_note, blames, found_before
 from simulator.stats.outcome import figures_of
 from simulator.storage.run_file import find_run, read_run
 from tests.rehearsed import rehearsed

@@ -7,13 +7,12 @@ import pytest
 
 from benchmarks.blame import accuracy, judged, matrix
 from benchmarks.blame_plants import grounds, plants
-from simulator.blame.attribute import RULES, blames
-from simulator.blame.cause import Blame, Cause
-from simulator.blame.of_run import articles_of, found_before
-from simulator.blame.telling import TEXTS
 from simulator.core.settings import Settings
 from simulator.core.templates import check_languages, read_toml
 from simulator.core.types import Passage
+from simulator.diagnosis.evidence import Blame, Cause
+from simulator.diagnosis.root_cause import RULES, articles_of, blames, found_before
+from simulator.diagnosis.wording import TEXTS
 from tests.rehearsed import hostile, rehearsed
 from tests.team import summary_of
 

@@ -3,9 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.blame.corpus import Corpus, held, title_of
-from simulator.blame.need import Need, is_of, need_of
 from simulator.core.types import Answer, Case, GradingContext, Passage, Turn
+from simulator.diagnosis.evidence import Corpus, NeededArticles, held, is_of, need_of, title_of
 
 FEE = Passage(
     id="ja/17-fee",
@@ -46,7 +45,7 @@ def test_the_place_of_the_needed_article_is_found() -> None:
 
 def test_without_gold_the_article_is_found_by_the_reference() -> None:
     """Cases without gold ids, and ids of another making, are settled by what the reference says."""
-    assert need_of(exhibit(RETURN, gold=()), LIBRARY) == Need("not_retrieved", ("ja/17-fee",))
+    assert need_of(exhibit(RETURN, gold=()), LIBRARY) == NeededArticles("not_retrieved", ("ja/17-fee",))
     assert need_of(exhibit(RETURN, gold=("kb-0017",)), LIBRARY).articles == ("ja/17-fee",)
     assert place(FEE, gold=("kb-0017",)) == "retrieved"
 
@@ -95,14 +94,16 @@ def test_a_piece_without_the_answer_is_not_the_article() -> None:
     head = Passage(id="ja/17-fee", text="# 解約金\n\n24か月以内に解約すると、")
     tail = Passage(id="ja/17-fee#2", text="24か月以内に解約すると、解約金4,800円がかかります。")
 
-    assert need_of(exhibit(head), LIBRARY) == Need("not_retrieved", ("ja/17-fee",), exact=True, cut=True)
-    assert need_of(exhibit(head, tail), LIBRARY) == Need("retrieved", ("ja/17-fee",))
+    assert need_of(exhibit(head), LIBRARY) == NeededArticles(
+        "not_retrieved", ("ja/17-fee",), exact=True, cut=True
+    )
+    assert need_of(exhibit(head, tail), LIBRARY) == NeededArticles("retrieved", ("ja/17-fee",))
     assert need_of(exhibit(RETURN), LIBRARY).cut is False
 
 
 def test_only_an_article_that_the_case_names_is_known_exactly() -> None:
     """By its name in the knowledge base, in the turn that asks the case's question; all else is words."""
-    assert need_of(exhibit(RETURN), LIBRARY) == Need("not_retrieved", ("ja/17-fee",), exact=True)
+    assert need_of(exhibit(RETURN), LIBRARY) == NeededArticles("not_retrieved", ("ja/17-fee",), exact=True)
     assert not need_of(exhibit(RETURN, gold=()), LIBRARY).exact
     assert not need_of(exhibit(RETURN, gold=("kb-0017",)), LIBRARY).exact
     assert not need_of(exhibit(RETURN), None).exact
@@ -120,11 +121,11 @@ def test_no_article_that_is_there_is_called_missing() -> None:
     """Said by another one it was not found; reworded, or to be worked out, nobody can tell by words."""
     for gold in (("ja/17-fee",), ("kb-0017",), ()):
         there = need_of(exhibit(RETURN, gold=gold), Corpus([RETURN, PLANS, ELSEWHERE]))
-        assert there == Need("not_retrieved", ("ja/30-moving",))
+        assert there == NeededArticles("not_retrieved", ("ja/30-moving",))
         assert place(ELSEWHERE, corpus=Corpus([RETURN, PLANS, ELSEWHERE]), gold=gold) == "retrieved"
         for near in (REWORDED, MONTHLY):
             doubtful = need_of(exhibit(RETURN, gold=gold), Corpus([RETURN, PLANS, near]))
-            assert doubtful == Need("doubtful", (near.id,))
+            assert doubtful == NeededArticles("doubtful", (near.id,))
         assert place(RETURN, corpus=Corpus([RETURN, PLANS]), gold=gold) == "lacking"
 
 
@@ -132,7 +133,9 @@ def test_an_article_that_the_case_names_is_never_called_missing() -> None:
     """It is there, whatever words of the right answer it has."""
     other = FEE.model_copy(update={"text": "# お手続き\n\nマイページをご覧ください。"})
 
-    assert need_of(exhibit(RETURN), Corpus([other, RETURN, PLANS])) == Need("doubtful", ("ja/17-fee",))
+    assert need_of(exhibit(RETURN), Corpus([other, RETURN, PLANS])) == NeededArticles(
+        "doubtful", ("ja/17-fee",)
+    )
 
 
 def test_a_bot_that_shows_nothing_lacks_only_what_is_nowhere() -> None:

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.blame.cause import Blame, Cause
 from simulator.core.translations import Words
 from simulator.core.types import (
     Answer,
@@ -23,12 +22,17 @@ from simulator.core.types import (
     Score,
     Turn,
 )
-from simulator.fixes.as_json import as_json
-from simulator.fixes.fix import Fix, Improvements
-from simulator.fixes.gains import Gains
-from simulator.fixes.improve import fixes, improvements
-from simulator.fixes.of_run import improvements_of
-from simulator.fixes.wording import WORDS
+from simulator.diagnosis.evidence import Blame, Cause
+from simulator.diagnosis.recommendations import (
+    WORDS,
+    Fix,
+    Gains,
+    Improvements,
+    as_json,
+    fixes,
+    improvements,
+    improvements_of,
+)
 from simulator.reports.fix_words import none_text
 from simulator.stats.figures import Summary
 from simulator.stats.summary import summarise

@@ -10,8 +10,8 @@ from simulator.core.errors import InputError
 from simulator.core.settings import Settings
 from simulator.core.types import Answer, Case, Facts, Message, Passage, Results
 from simulator.data.cases import read_cases
-from simulator.fixes.focus import again, case_file, failed_cases
-from simulator.fixes.of_run import improvements_of
+from simulator.diagnosis.focus import again, case_file, failed_cases
+from simulator.diagnosis.recommendations import improvements_of
 from tests.test_fixes import run_of
 
 CASES = (

@@ -10,13 +10,10 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from simulator.blame.cause import Blame, Cause
 from simulator.core.translations import words_of
 from simulator.core.types import Language, RedRules, Results
-from simulator.fixes.fix import Improvements
-from simulator.fixes.improve import improvements
-from simulator.fixes.of_run import improvements_of
-from simulator.fixes.wording import cause_name
+from simulator.diagnosis.evidence import Blame, Cause
+from simulator.diagnosis.recommendations import Improvements, cause_name, improvements, improvements_of
 from simulator.reports.console import paint_fixes
 from simulator.reports.console_fixes import summary_items
 from simulator.reports.fix_words import FIXES

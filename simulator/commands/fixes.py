@@ -16,7 +16,7 @@ from simulator.core.settings import Settings, from_run, load
 if TYPE_CHECKING:
     from simulator.core.translations import Words
     from simulator.core.types import Results
-    from simulator.fixes.fix import Fix, Improvements
+    from simulator.diagnosis.recommendations import Fix, Improvements
     from simulator.stats.figures import Summary
 
 DONE = 0
@@ -92,7 +92,7 @@ def command(  # noqa: PLR0917 - the run, and what the command line may add
 
 def _check(focus: Path | None) -> None:
     """A file of a kind that cannot be written is told before anything is asked."""
-    from simulator.fixes.focus import case_file
+    from simulator.diagnosis.focus import case_file
 
     if focus:
         case_file((), focus)
@@ -110,7 +110,7 @@ class _Shown:
     def __init__(self, results: "Results", settings: Settings, top: int | None) -> None:
         from simulator.commands.publish import report_language
         from simulator.core.translations import words_of
-        from simulator.fixes.of_run import improvements_of_run
+        from simulator.diagnosis.recommendations import improvements_of_run
         from simulator.stats.outcome import figures_of
 
         self.results, self.top = results, top
@@ -137,7 +137,7 @@ class _Shown:
             sys.stdout.write(json.dumps(self._as_json(path), ensure_ascii=False) + "\n")
 
     def _as_json(self, path: Path) -> dict[str, Any]:
-        from simulator.fixes.as_json import as_json
+        from simulator.diagnosis.recommendations import as_json
         from simulator.reports.html_talks import anchors_of
 
         return {
@@ -150,7 +150,7 @@ class _Shown:
     def focus(self, file: Path, runs: str) -> None:
         """The failed questions, and how to ask only these again."""
         from simulator.commands.sinks import write_atomically
-        from simulator.fixes.focus import again, case_file, failed_cases, replayed
+        from simulator.diagnosis.focus import again, case_file, failed_cases, replayed
 
         cases = failed_cases(self.results, self.chosen)
         if not cases:
@@ -180,9 +180,9 @@ class _Shown:
 
 def _ask_again(path: Path, results: "Results", settings: Settings) -> None:
     """Asks the bot what is worth asking, says before how often, and stores what came."""
-    from simulator.blame.asking import MOST_PAIRS, ask_again, sought
-    from simulator.blame.of_run import articles_of, found_before
     from simulator.commands.publish import report_language
+    from simulator.diagnosis.ask_again import MOST_PAIRS, ask_again, sought
+    from simulator.diagnosis.root_cause import articles_of, found_before
     from simulator.reports.fix_words import FIXES
     from simulator.stats.outcome import figures_of
 

@@ -28,7 +28,7 @@ from simulator.storage.run_file import read_run
 from simulator.storage.runs import replay_of
 
 if TYPE_CHECKING:
-    from simulator.fixes.fix import Improvements
+    from simulator.diagnosis.recommendations import Improvements
     from simulator.reports.html_pair import Painted
     from simulator.stats.comparison import Changes
 
@@ -184,7 +184,7 @@ def improvements_for(
     results: Results, summary: Summary, settings: Settings, language: Language
 ) -> "Improvements":
     """What to mend; without the bot's articles where they can no longer be read, for a report needs none."""
-    from simulator.fixes.of_run import improvements_of, improvements_of_run
+    from simulator.diagnosis.recommendations import improvements_of, improvements_of_run
 
     try:
         return improvements_of_run(results, summary, settings, language)

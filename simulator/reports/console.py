@@ -18,8 +18,7 @@ from simulator.core.document import wrap
 from simulator.core.settings import Settings
 from simulator.core.translations import Words, goal, plain, points, words_of
 from simulator.core.types import Language, Results, Run
-from simulator.fixes.fix import Improvements
-from simulator.fixes.of_run import improvements_of
+from simulator.diagnosis.recommendations import Improvements, improvements_of
 from simulator.reports import answerable, customers
 from simulator.reports.console_fixes import Item, all_items, red_rows, summary_items
 from simulator.reports.extras import LoadText, load_text

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from simulator.core.translations import Words
-from simulator.fixes.fix import Fix, Improvements
+from simulator.diagnosis.recommendations import Fix, Improvements
 from simulator.reports.fix_words import (
     FIXES,
     cause_text,

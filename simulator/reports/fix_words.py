@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from simulator.blame.cause import Cause
 from simulator.core.templates import Texts
 from simulator.core.translations import Say, Words, points, saying
 from simulator.core.types import Language
-from simulator.fixes.fix import LEAST, Example, Fix, Improvements
-from simulator.fixes.wording import cause_name, certainty
+from simulator.diagnosis.evidence import Cause
+from simulator.diagnosis.recommendations import LEAST, Example, Fix, Improvements, cause_name, certainty
 from simulator.stats.figures import RedTurn
 
 FIXES = Texts(Path(__file__).with_name("fixes.toml"))

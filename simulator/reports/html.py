@@ -13,8 +13,7 @@ from markupsafe import Markup
 from simulator.core.document import local
 from simulator.core.translations import Words, goal, words_of
 from simulator.core.types import Language, Results
-from simulator.fixes.fix import Improvements
-from simulator.fixes.of_run import improvements_of
+from simulator.diagnosis.recommendations import Improvements, improvements_of
 from simulator.reports import (
     answerable,
     customers,

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from simulator.core.translations import Words
-from simulator.fixes.fix import Example, Fix, Improvements
-from simulator.fixes.wording import cause_name, certainty
+from simulator.diagnosis.recommendations import Example, Fix, Improvements, cause_name, certainty
 from simulator.reports.fix_words import FIXES, counts_text, gain_text, how_text, lead_text
 from simulator.stats.summary import excerpt
 

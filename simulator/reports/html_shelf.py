@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from simulator.fixes.articles import heading_of
+from simulator.diagnosis.recommendations import heading_of
 from simulator.reports.html_talks import Talk
 
 # As many stand in the open; the rest is folded.

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from simulator.core.document import escaped, stand_in
 from simulator.core.translations import Words
-from simulator.fixes.fix import Example, Fix, Improvements
+from simulator.diagnosis.recommendations import Example, Fix, Improvements
 from simulator.reports.fix_words import (
     FIXES,
     cause_text,

@@ -1,8 +1,7 @@
 """The worksheet of what to mend: one row per fix, the same row in every run, so that the team can keep it."""
 
 from simulator.core.translations import plain
-from simulator.fixes.fix import Fix
-from simulator.fixes.wording import cause_name, certainty
+from simulator.diagnosis.recommendations import Fix, cause_name, certainty
 from simulator.reports.told import Told
 from simulator.sheets.model import LazyRows, Row, SheetCell, Worksheet, text_cell
 

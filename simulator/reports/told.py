@@ -4,12 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from simulator.blame.cause import Blame
 from simulator.core.settings import CheckFormat
 from simulator.core.translations import Words, words_of
 from simulator.core.types import Language, Results, Score
-from simulator.fixes.fix import Improvements
-from simulator.fixes.of_run import improvements_of
+from simulator.diagnosis.evidence import Blame
+from simulator.diagnosis.recommendations import Improvements, improvements_of
 from simulator.sheets.model import SheetWords
 from simulator.stats.figures import RedTurn, Summary
 from simulator.stats.gate import Gate

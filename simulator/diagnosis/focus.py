@@ -13,7 +13,7 @@ from simulator.core.errors import InputError
 from simulator.core.settings import Settings, flag, from_run
 from simulator.core.types import Answer, Case, Results
 from simulator.data.files import plain_suffix
-from simulator.fixes.fix import Fix
+from simulator.diagnosis.recommendations import Fix
 
 Record = dict[str, Any]
 

@@ -5,15 +5,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from simulator.blame.attribute import Articles, looks
-from simulator.blame.cause import Found
-from simulator.blame.corpus import title_of
-from simulator.blame.look import Look
-from simulator.blame.need import is_of
-from simulator.blame.of_run import NOTE, articles_of, as_note, found_before
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
 from simulator.core.types import Answer, Passage, Query, Rag, Results
+from simulator.diagnosis.evidence import Look, RetrievalCheck, is_of, title_of
+from simulator.diagnosis.root_cause import NOTE, Articles, articles_of, as_note, found_before, looks
 from simulator.models.pricing import Ledger
 from simulator.runner.context import RunContext
 from simulator.runner.conversation import ask
@@ -32,14 +28,14 @@ At = tuple[str, int]
 
 
 @dataclass(frozen=True)
-class Sought:
+class RetriedSearches:
     """Turns whose needed article was not retrieved, and that asked for it in the same words."""
 
     look: Look
     turns: tuple[At, ...]
 
 
-async def ask_again(path: Path, settings: Settings, *, limit: int = 20) -> Mapping[At, Found]:
+async def ask_again(path: Path, settings: Settings, *, limit: int = 20) -> Mapping[At, RetrievalCheck]:
     """Asks the bot of a run about at most `limit` articles that were not retrieved, and notes what came.
 
     `settings` are the run's own. What was asked before is not asked again; gives all that is known.
@@ -65,15 +61,17 @@ async def ask_again(path: Path, settings: Settings, *, limit: int = 20) -> Mappi
     return known
 
 
-async def found_anew(rag: Rag, unasked: Iterable[Sought], timeout: float) -> dict[At, Found]:
+async def found_anew(
+    rag: Rag, unasked: Iterable[RetriedSearches], timeout: float
+) -> dict[At, RetrievalCheck]:
     """What a bot retrieves when it is asked for these articles in their own words, one after the other."""
-    known: dict[At, Found] = {}
+    known: dict[At, RetrievalCheck] = {}
     for each in unasked:
         known |= dict.fromkeys(each.turns, await _ask(rag, each.look, timeout))
     return known
 
 
-def sought(results: Results, summary: Summary, articles: Articles | None) -> tuple[Sought, ...]:
+def sought(results: Results, summary: Summary, articles: Articles | None) -> tuple[RetriedSearches, ...]:
     """The red turns whose needed article is in the knowledge but was not retrieved, by case and article."""
     groups: dict[tuple[str, ...], list[Look]] = {}
     for look in looks(results, summary, articles=articles):
@@ -82,7 +80,7 @@ def sought(results: Results, summary: Summary, articles: Articles | None) -> tup
         if not look.fault and not look.red.failure:
             groups.setdefault((look.case.id, *look.need.articles), []).append(look)
     return tuple(
-        Sought(first[0], tuple((each.red.conversation, each.red.turn) for each in first))
+        RetriedSearches(first[0], tuple((each.red.conversation, each.red.turn) for each in first))
         for first in groups.values()
     )
 
@@ -100,13 +98,13 @@ def own_words(texts: Iterable[str]) -> str:
     return " ".join([title, *often]).strip() or next(iter(sentences(known)), "")
 
 
-async def _ask(rag: Rag, look: Look, timeout: float) -> Found:
+async def _ask(rag: Rag, look: Look, timeout: float) -> RetrievalCheck:
     """What the bot retrieves in the article's own words, and the one pair of words that is enough."""
     texts = look.corpus.texts(look.need.articles) if look.corpus else ()
     question = own_words(texts)
     answer = await ask(rag, _query(look, question, 0), timeout)
     hit = _hit(answer, look)
-    found = Found(words=question, hit=hit, ids=tuple(passage.id for passage in answer.passages))
+    found = RetrievalCheck(words=question, hit=hit, ids=tuple(passage.id for passage in answer.passages))
     if not hit:
         return found
     for number, pair in enumerate(_candidates(look, texts), 1):

@@ -2,16 +2,14 @@
 
 from pathlib import Path
 
-from simulator.blame.corpus import article_of
-from simulator.blame.look import Look
-from simulator.blame.need import references_of
 from simulator.core.templates import Texts
+from simulator.diagnosis.evidence import Look, article_of, references_of
 from simulator.text.acts import claims
 from simulator.text.evidence import mass, topic_units
 from simulator.text.numerals import quantities
 from simulator.text.wording import quoted
 
-TEXTS = Texts(Path(__file__).with_name("words.toml"))
+TEXTS = Texts(Path(__file__).with_name("blame.toml"))
 NAMED = 2
 # From this recall on, another amount stands in the same sentence as the right one.
 OF_THE_SAME = 0.4

@@ -1,0 +1,652 @@
+"""Whose fault a red turn is, as words: the causes, and what is said of one turn."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
+from itertools import pairwise
+from math import log
+from typing import Literal, NamedTuple, TypeGuard
+
+from simulator.core.types import Answer, GradingContext, Language, Passage, Score, Turn, Value
+from simulator.stats.figures import RedTurn
+from simulator.text.acts import claims, is_refusal
+from simulator.text.evidence import (
+    Agreement,
+    Finding,
+    Reading,
+    best_agreement,
+    content_units,
+    coverage,
+    finding,
+    known_answers,
+    known_of,
+    mass,
+    share,
+    topic_units,
+)
+from simulator.text.numerals import Quantity, quantities, unmatched
+from simulator.text.segments import sentences
+from simulator.users.faults import CustomerFault
+
+Cause = Literal[
+    "no_answer", "customer", "should_refuse", "should_answer", "misunderstood", "knowledge", "outdated",
+    "spelling", "retrieval", "ignored", "invented", "tone", "unclear",
+]  # fmt: skip
+
+
+class Blame(Value):
+    """The cause of one red turn; `sure` only where no matching of words decides: by rule, or by asking again.
+
+    `evidence` is one sentence in the case's language; `articles` are the ids of the passages that the answer
+    needed; `pair` is a spelling to register: as it was asked, as the article writes it. `cut` says that only
+    another piece of the needed article was retrieved than the one with the answer.
+    """
+
+    conversation: str
+    turn: int
+    cause: Cause
+    sure: bool = False
+    evidence: str
+    articles: tuple[str, ...] = ()
+    pair: tuple[str, str] | None = None
+    cut: bool = False
+
+
+class RetrievalCheck(Value):
+    """What the bot retrieves when it is asked again: in the article's own words, and with one word replaced.
+
+    `words` is what was asked; `ids` are the retrieved passages; `hit` says whether the needed article is
+    among them. `pair` is the one word whose replacement alone brings the article. Of a bot that shows no
+    passages `hit` is None: nobody knows.
+    """
+
+    words: str
+    hit: bool | None
+    ids: tuple[str, ...] = ()
+    pair: tuple[str, str] | None = None
+
+
+# Saturation and length of BM25 (Robertson and Zaragoza, 2009), at their usual values.
+SATURATION, LENGTH = 1.2, 0.75
+# From this share of its content on, what a reference states is held by a text.
+HELD = 0.6
+# The same, where it is known which article is the right one, and this is another.
+ELSEWHERE = 0.85
+# From this share of what a reference states on, rare words weighing more, an article is taken to say it;
+# below the other one, and with less than that of the question, no article is taken to.
+SAID, NOWHERE, ASKED = 0.75, 0.4, 0.5
+# Articles that are looked at closely for one text.
+CLOSE = 5
+TITLE = 30
+
+
+def article_of(passage: str) -> str:
+    """The article that a passage is a piece of: `ja/01-plans#2` is of `ja/01-plans`."""
+    return passage.partition("#")[0]
+
+
+def title_of(text: str) -> str:
+    """What an article calls itself: its first line, shortened."""
+    first = next((line.strip("# ").strip() for line in text.splitlines() if line.strip("# ")), "")
+    return first if len(first) <= TITLE else first[: TITLE - 1] + "…"
+
+
+Extent = Literal["said", "doubtful", "nowhere"]
+
+
+class Corpus:
+    """A knowledge base that can be searched; its passages are gathered by article."""
+
+    def __init__(self, passages: Sequence[Passage]) -> None:
+        """Nothing is counted before the first search."""
+        self.passages = tuple(passages)
+        self.by_article: dict[str, list[Passage]] = {}
+        for passage in passages:
+            self.by_article.setdefault(article_of(passage.id), []).append(passage)
+
+        self.ids = frozenset(passage.id for passage in passages)
+
+    def knows(self, articles: Iterable[str]) -> bool:
+        """Whether all of these articles are there."""
+        return all(article_of(article) in self.by_article for article in articles)
+
+    def shares_ids(self, articles: Iterable[str]) -> bool:
+        """Whether these ids are of the same making: from a folder that the knowledge base has, too."""
+        folders = {article.rpartition("/")[0] for article in self.by_article}
+        return any(article.rpartition("/")[0] in folders for article in map(article_of, articles))
+
+    def texts(self, articles: Iterable[str]) -> tuple[str, ...]:
+        """The texts of all passages of these articles."""
+        return tuple(p.text for article in articles for p in self.by_article.get(article_of(article), ()))
+
+    def title(self, article: str) -> str:
+        """The title of an article, empty when it is not there."""
+        return title_of(next(iter(self.texts([article])), ""))
+
+    def ranked(self, text: str, most: int = CLOSE) -> list[Passage]:
+        """The passages that have most of the words of a text, best first (BM25)."""
+        scores: Counter[int] = Counter()
+        for unit in topic_units(text):
+            places = self._postings.get(unit, ())
+            rarity = log(1 + (len(self.passages) - len(places) + 0.5) / (len(places) + 0.5))
+            for place, count in places:
+                norm = SATURATION * (1 - LENGTH + LENGTH * self._lengths[place] / self._mean)
+                scores[place] += rarity * count * (SATURATION + 1) / (count + norm)  # type: ignore[assignment]
+        return [self.passages[place] for place, _ in scores.most_common(most)]
+
+    def finds(self, text: str, articles: Collection[str], most: int) -> bool:
+        """Whether the words of a text bring a passage of these articles among the first `most`."""
+        wanted = set(map(article_of, articles))
+        return any(article_of(passage.id) in wanted for passage in self.ranked(text, most))
+
+    def holding(self, references: Iterable[str], language: Language, least: float = HELD) -> tuple[str, ...]:
+        """The articles that hold what one of these references states, the best one of each; often one."""
+        found: list[str] = []
+        for reference in references:
+            near = self.ranked(reference)
+            best = max(near, key=lambda p: held(reference, [p.text], language), default=None)
+            if best and held(reference, [best.text], language) >= least:
+                found.append(article_of(best.id))
+        return tuple(dict.fromkeys(found))
+
+    def extent(
+        self, references: Sequence[str], question: str, language: Language
+    ) -> tuple[Extent, tuple[str, ...]]:
+        """Whether any article says what a reference states, by search over all of them, and the nearest one.
+
+        What is only partly there, is there without its amounts, or takes up the question, is doubtful: it may
+        be said in other words, or follow from what is there.
+        """
+        near = (passage for text in (*references, question) for passage in self.ranked(text))
+        found = [
+            (max((self._said(each, article, language) for each in references), default=0.0), article)
+            for article in dict.fromkeys(article_of(passage.id) for passage in near)
+        ]
+        said, nearest = max(found, default=(0.0, ""))
+        asked = max((self._share(question, article) for _, article in found), default=0.0)
+        amounts = quantities("\n".join(self.texts([nearest])))
+        whole = any(not unmatched(quantities(each), amounts) for each in references)
+        told: Extent = "said" if said >= SAID and whole else "doubtful"
+        return "nowhere" if said < NOWHERE and asked < ASKED else told, (nearest,) if nearest else ()
+
+    def _said(self, reference: str, article: str, language: Language) -> float:
+        stated = claims(reference, language) or sentences(reference)
+        weights = [(mass(topic_units(each)), self._share(each, article)) for each in stated]
+        whole = sum(weight for weight, _ in weights)
+        return sum(weight * found for weight, found in weights) / whole if whole else 0.0
+
+    def _share(self, text: str, article: str) -> float:
+        """The share of a text's content, by rarity, in the passage of an article that has most of it."""
+        weights = {unit: self._rarity(unit) * count for unit, count in topic_units(text).items()}
+        whole = sum(weights.values())
+        found = (
+            sum(weights[unit] for unit in weights.keys() & content_units(passage.text).keys())
+            for passage in self.by_article[article]
+        )
+        return max(found, default=0.0) / whole if whole else 0.0
+
+    def _rarity(self, unit: str) -> float:
+        return log(1 + len(self.passages) / (1 + len(self._postings.get(unit, ()))))
+
+    def bears_out(self, sentence: str) -> bool:
+        """Whether one of the articles says this."""
+        for passage in self.ranked(sentence):
+            found = finding(sentence, known_of((passage.text,)))
+            if found.share >= HELD and not found.numbers and not found.contradicted:
+                return True
+        return False
+
+    @cached_property
+    def _postings(self) -> dict[str, list[tuple[int, int]]]:
+        """By unit, the passages that have it and how often."""
+        found: dict[str, list[tuple[int, int]]] = {}
+        for place, passage in enumerate(self.passages):
+            for unit, count in content_units(passage.text).items():
+                found.setdefault(unit, []).append((place, count))
+        return found
+
+    @cached_property
+    def _lengths(self) -> list[int]:
+        return [content_units(passage.text).total() for passage in self.passages]
+
+    @property
+    def _mean(self) -> float:
+        return max(1.0, sum(self._lengths) / max(1, len(self._lengths)))
+
+
+def held(reference: str, texts: Sequence[str], language: Language) -> float:
+    """The share (0..1) of what a reference states that these texts hold.
+
+    Each statement has to be in one of them: many texts together have most words of anything. A number
+    that is missing halves it.
+    """
+    stated = claims(reference, language) or sentences(reference)
+    weights = [(mass(topic_units(each)), _best(each, texts)) for each in stated]
+    whole = sum(weight for weight, _ in weights)
+    return sum(weight * found for weight, found in weights) / whole if whole else 0.0
+
+
+def _best(statement: str, texts: Sequence[str]) -> float:
+    """How much of a statement the text holds that has most of it."""
+    wanted, numbers = topic_units(statement), quantities(statement)
+    return max(
+        (
+            share(wanted, content_units(text)) * (0.5 if unmatched(numbers, quantities(text)) else 1)
+            for text in texts
+        ),
+        default=0.0,
+    )
+
+
+def holds(references: Iterable[str], texts: Sequence[str], language: Language, least: float = HELD) -> bool:
+    """Whether these texts hold one of the references."""
+    return bool(texts) and any(held(reference, texts, language) >= least for reference in references)
+
+
+# A retrieved passage of which this share is in an article is a piece of it, whatever it is called.
+PIECE = 0.9
+# Pieces that hold less than this share of what their whole article holds of a reference lack the answer.
+ENOUGH = 0.8
+
+Place = Literal["retrieved", "not_retrieved", "lacking", "doubtful", "outside", "hidden", "unknown"]
+
+
+class NeededArticles(NamedTuple):
+    """The articles that an answer needed (ids), and where they were.
+
+    `retrieved`: among the passages of the turn; `not_retrieved`: in the knowledge base only; `lacking`: not
+    even there, nor does any other article come near; `doubtful`: words do not tell whether it is there;
+    `outside`: not retrieved, and the knowledge base is not known; `hidden`: the bot does not show what it
+    retrieves; `unknown`: neither gold nor reference say what was needed. `exact`: the case names the article,
+    and the knowledge base has it by that name, so that no words were compared. `cut` says that pieces of the
+    article were retrieved, and the piece with the answer was not.
+    """
+
+    place: Place
+    articles: tuple[str, ...] = ()
+    exact: bool = False
+    cut: bool = False
+
+
+def references_of(exhibit: GradingContext) -> tuple[str, ...]:
+    """What a right answer says: the references of the turn, or else of the case; refusals say nothing."""
+    language = exhibit.case.language
+    texts = exhibit.references or known_answers(exhibit.case)
+    return tuple(text for text in texts if not is_refusal(text, language))
+
+
+def need_of(exhibit: GradingContext, corpus: Corpus | None) -> NeededArticles:
+    """What this turn needed, and where it was."""
+    answer, language = exhibit.turn.answer, exhibit.case.language
+    references = references_of(exhibit)
+    articles, exact = _needed(exhibit, references, corpus)
+    if not articles and not references:
+        return NeededArticles("unknown")
+    if not answer.shows_passages:
+        absent = corpus and not articles and _elsewhere(exhibit, references, (), corpus).place == "lacking"
+        return (
+            NeededArticles("lacking")
+            if absent
+            else NeededArticles("hidden", articles or exhibit.case.passages)
+        )
+    if is_retrieved(articles, references, answer.passages, exhibit, corpus):
+        return NeededArticles("retrieved", articles)
+    if corpus is None:
+        return NeededArticles("outside", articles)
+    there = corpus.texts(articles)
+    if not there or (references and not holds(references, there, language) and not _is_faint(exhibit)):
+        return _elsewhere(exhibit, references, articles, corpus)
+    cut = is_cut_off(articles, references, answer.passages, exhibit, corpus)
+    return NeededArticles("not_retrieved", _absent(articles, answer.passages, corpus) or articles, exact, cut)
+
+
+def _elsewhere(
+    exhibit: GradingContext, references: Sequence[str], articles: tuple[str, ...], corpus: Corpus
+) -> NeededArticles:
+    """Where the answer is when the needed articles are not there, or do not say it in these words."""
+    own = bool(exhibit.references) and exhibit.turn.index > 1
+    question = exhibit.turn.meant if own else exhibit.case.question
+    extent, nearest = corpus.extent(references, question, exhibit.case.language)
+    if extent == "said":
+        came = any(is_of(passage, nearest[0], corpus) for passage in exhibit.turn.answer.passages)
+        return NeededArticles("retrieved" if came else "not_retrieved", nearest)
+    if extent == "nowhere" and not corpus.texts(articles) and not (references and _is_faint(exhibit)):
+        return NeededArticles("lacking", articles)
+    return NeededArticles("doubtful", articles if corpus.texts(articles) else nearest)
+
+
+def is_retrieved(
+    articles: Sequence[str],
+    references: Sequence[str],
+    passages: Sequence[Passage],
+    exhibit: GradingContext,
+    corpus: Corpus | None,
+) -> bool:
+    """Whether the passages hold what is needed: by their ids, or by what the reference says."""
+    texts = [passage.text for passage in passages]
+    least = ELSEWHERE if articles else HELD
+    if references and holds(references, texts, exhibit.case.language, least):
+        return True
+    found = [article for article in articles if any(is_of(p, article, corpus) for p in passages)]
+    if not articles or len(found) < len(articles):
+        return False
+    # The right article, but another piece of it: only what the reference says can tell.
+    if corpus is None or not references:
+        return True
+    if any(len(corpus.by_article.get(article_of(a), ())) > 1 for a in articles):
+        return holds(references, texts, exhibit.case.language)
+    return not is_cut_off(articles, references, passages, exhibit, corpus)
+
+
+def is_cut_off(
+    articles: Sequence[str],
+    references: Sequence[str],
+    passages: Sequence[Passage],
+    exhibit: GradingContext,
+    corpus: Corpus,
+) -> bool:
+    """Whether pieces of the needed articles were retrieved that lack what the whole articles say."""
+    pieces = [p.text for p in passages if any(is_of(p, article, corpus) for article in articles)]
+    whole, language = corpus.texts(articles), exhibit.case.language
+    if not pieces or not holds(references, whole, language):
+        return False
+    return all(
+        held(reference, pieces, language) < ENOUGH * held(reference, whole, language)
+        for reference in references
+    )
+
+
+def _absent(articles: Sequence[str], passages: Sequence[Passage], corpus: Corpus) -> tuple[str, ...]:
+    """Those articles of which no passage was retrieved."""
+    return tuple(each for each in articles if not any(is_of(p, each, corpus) for p in passages))
+
+
+def is_of(passage: Passage, article: str, corpus: Corpus | None) -> bool:
+    """Whether a retrieved passage is a piece of an article: by id, by source, or by its text."""
+    wanted = article_of(article)
+    names = {article_of(passage.id), passage.source or "", _without_suffix(passage.source or "")}
+    if wanted in names:
+        return True
+    texts = corpus.texts([article]) if corpus and passage.id not in corpus.ids else ()
+    units = content_units(passage.text)
+    return any(share(units, content_units(text)) >= PIECE for text in texts)
+
+
+def _needed(
+    exhibit: GradingContext, references: Sequence[str], corpus: Corpus | None
+) -> tuple[tuple[str, ...], bool]:
+    """The needed articles, and whether they are known exactly: by gold ids on the turn they belong to."""
+    own = bool(exhibit.references) and exhibit.turn.index > 1
+    gold = exhibit.case.passages
+    if gold and not own and (corpus is None or corpus.knows(gold)):
+        first = exhibit.turn.index == 1 or exhibit.turn.meant == exhibit.case.question
+        return _unique(gold), first and corpus is not None
+    strange = own or not gold or not (corpus and corpus.shares_ids(gold))
+    least = HELD if strange else ELSEWHERE
+    held = corpus.holding(references, exhibit.case.language, least) if corpus else ()
+    return held or (() if own else _unique(gold)), False
+
+
+def _is_faint(exhibit: GradingContext) -> bool:
+    """Whether the references are too short to tell by their words whether an article holds them."""
+    return all(len(text) < 12 for text in references_of(exhibit))
+
+
+def _unique(ids: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(map(article_of, ids)))
+
+
+def _without_suffix(source: str) -> str:
+    head, dot, tail = source.rpartition(".")
+    return head if dot and "/" not in tail else source
+
+
+# From this agreement on, with nothing left out, an answer says what the reference says.
+RIGHT = 0.6
+# Judges that compare letters and words: another wording of the same is worth less to them.
+BY_LETTERS = frozenset({
+    "exact_match", "contains", "token_f1", "rouge_l", "meteor", "chrf", "cosine_similarity",
+})  # fmt: skip
+# Grades of a model from which on it vouches for an answer.
+VOUCHED = 4
+# An answer that takes up this much more of another question answers that one.
+FITS_BETTER = 0.25
+# A sentence of less content than this states no fact that could be made up.
+SAYS_SOMETHING = 5
+# An answer that shares this much with an earlier one repeats it.
+REPEATED = 0.9
+# Questions that share this much of their content ask the same.
+SAME = 0.5
+
+
+class UnsupportedStatement(NamedTuple):
+    """Something an answer says that nothing bears out; `key` is the sentence of words.toml that tells it."""
+
+    key: str
+    text: str
+    numbers: tuple[Quantity, ...] = ()
+
+
+class Look:
+    """One red turn with everything that bears on its cause; each figure is counted when it is asked for."""
+
+    def __init__(  # noqa: PLR0917 - what there is to know of a turn
+        self,
+        red: RedTurn,
+        exhibit: GradingContext,
+        scores: Mapping[str, Score],
+        corpus: Corpus | None,
+        found: RetrievalCheck | None,
+        fault: CustomerFault | None,
+    ) -> None:
+        """Counts nothing yet."""
+        self.red, self.exhibit, self.scores, self.corpus = red, exhibit, scores, corpus
+        self.found, self.fault = found, fault
+        self.case, self.turn = exhibit.case, exhibit.turn
+        self.language, self.asked = exhibit.case.language, exhibit.turn.meant
+        self.reading = Reading(exhibit)
+
+    @cached_property
+    def need(self) -> NeededArticles:
+        """The articles that the answer needed, and where they were."""
+        return need_of(self.exhibit, self.corpus)
+
+    @cached_property
+    def words(self) -> str:
+        """What is asked in this turn: of a line that only presses on, what the case asks."""
+        if self.turn.index == 1 or self._asks_anew():
+            return self.asked
+        return self.case.question
+
+    @property
+    def asks_the_same(self) -> bool:
+        """Whether the line has the case's question in it."""
+        return self.turn.index == 1 or _same(self.asked, self.case.question)
+
+    @cached_property
+    def agreement(self) -> Agreement:
+        """How far the answer says what the references of the turn, or of the case, say."""
+        return best_agreement(self.turn.answer.text, references_of(self.exhibit), self.language)
+
+    @cached_property
+    def is_right(self) -> bool:
+        """Whether the content is what it should be, whatever else is wrong."""
+        grades = self._model_grades()
+        if grades:
+            return min(grades) >= VOUCHED
+        said = self.agreement
+        whole = said.score >= RIGHT and not (said.instead or said.contradicted or said.numbers)
+        return whole and not said.missing
+
+    @property
+    def read_by_anyone(self) -> bool:
+        """Whether any judge read the answer, instead of only comparing its letters with the reference's."""
+        return not self.scores or not self.scores.keys() <= BY_LETTERS
+
+    @cached_property
+    def unsupported(self) -> tuple[UnsupportedStatement, ...]:
+        """What the answer claims that neither passages nor references bear out, the gravest first."""
+        if not self.turn.answer.shows_passages:
+            return ()
+        told = self._by_model()
+        return told if told is not None else self._by_words()
+
+    @cached_property
+    def doubtful(self) -> str:
+        """The first claim that the stand-in did not find in the passages, and no article has; or nothing.
+
+        Too coarse to call an answer wrong, but where nothing else is wrong it is the likeliest reason.
+        """
+        for each in _list(self.scores.get("claims"), "claims"):
+            text = str(each.get("claim", ""))
+            if mass(topic_units(text)) < SAYS_SOMETHING:
+                continue
+            if each.get("verdict") != "supported" and not (self.corpus and self.corpus.bears_out(text)):
+                return text
+        return ""
+
+    @property
+    def searched(self) -> int:
+        """How many passages the bot looks at."""
+        return max(3, len(self.turn.answer.passages))
+
+    @property
+    def found_by_id(self) -> bool:
+        """Whether ids alone tell what was needed, what came, and what came when the bot was asked again."""
+        if not (self.corpus and self.found and self.need.exact):
+            return False
+        came = [passage.id for passage in self.turn.answer.passages]
+        hit = any(article_of(each) in self.need.articles for each in self.found.ids)
+        return self.corpus.knows([*came, *self.found.ids]) and hit == self.found.hit
+
+    def title(self, article: str) -> str:
+        """What an article is called: in the knowledge base, or as it was retrieved."""
+        if self.corpus and (title := self.corpus.title(article)):
+            return title
+        passages = (p for t in (*self.exhibit.earlier, self.turn) for p in t.answer.passages)
+        return next((title_of(p.text) for p in passages if p.id == article), "")
+
+    def found_earlier(self) -> bool:
+        """Whether an earlier turn of the conversation had retrieved what this one needed."""
+        wanted, references = self.need.articles, references_of(self.exhibit)
+        return any(
+            is_retrieved(wanted, references, turn.answer.passages, self.exhibit, self.corpus)
+            for turn in self.exhibit.earlier
+        )
+
+    def searched_again(self) -> str:
+        """The earlier question whose passages came again although something else was asked; or nothing."""
+        ids = {passage.id for passage in self.turn.answer.passages}
+        for turn in self._other_questions():
+            before = {passage.id for passage in turn.answer.passages}
+            if ids and len(ids & before) >= 0.75 * len(ids):
+                return turn.meant
+        return ""
+
+    def repeats(self, question: str) -> bool:
+        """Whether the answer is the one that this earlier question got."""
+        said = content_units(self.turn.answer.text)
+        before = [turn for turn in _with_history(self.exhibit) if turn.meant == question]
+        return any(share(said, content_units(turn.answer.text)) >= REPEATED for turn in before)
+
+    def answers_earlier(self) -> str:
+        """The earlier question that the answer fits better than the one asked now; or nothing."""
+        said = self.turn.answer.text
+        now = coverage(self.asked, [said])
+        for turn in self._other_questions():
+            if self.repeats(turn.meant) or coverage(turn.meant, [said]) - now >= FITS_BETTER:
+                return turn.meant
+        return ""
+
+    def _other_questions(self) -> list[Turn]:
+        """Earlier turns in which something else was asked, when this turn asks something of its own."""
+        if not self._asks_anew():
+            return []
+        return [turn for turn in reversed(_with_history(self.exhibit)) if not _same(self.asked, turn.meant)]
+
+    def _asks_anew(self) -> bool:
+        """Whether the turn has a right answer of its own, or its words lead to another article."""
+        if self.exhibit.references:
+            return True
+        if self.corpus is None:
+            return False
+        now = self.corpus.ranked(self.asked, 1)
+        before = self.corpus.ranked(self.case.question, 1)
+        return bool(now) and now != before and coverage(self.asked, [now[0].text]) >= SAME
+
+    def _model_grades(self) -> list[float]:
+        """Completeness and correctness by the turn judge, where a model gave them."""
+        score = self.scores.get("turn")
+        if score is None or _is_stand_in(score):
+            return []
+        grades = [score.detail.get(name) for name in ("completeness", "correctness")]
+        return [float(grade) for grade in grades if isinstance(grade, int | float)]
+
+    def _by_model(self) -> tuple[UnsupportedStatement, ...] | None:
+        """What models found unsupported; None when none looked at it."""
+        claims, grounded = self.scores.get("claims"), self.scores.get("groundedness")
+        if _is_graded(claims) and not _is_stand_in(claims):
+            told = [each for each in _list(claims, "claims") if each.get("verdict") != "supported"]
+            keys = {"contradicted": "contradicted", "not_found": "unsupported"}
+            found = [
+                UnsupportedStatement(
+                    keys.get(str(each.get("verdict")), "unsupported"), str(each.get("claim", ""))
+                )
+                for each in told
+            ]
+            return tuple(sorted(found, key=lambda each: each.key != "contradicted"))
+        if _is_graded(grounded) and not _is_stand_in(grounded):
+            low = grounded.raw is not None and grounded.raw < VOUCHED
+            return (UnsupportedStatement("unsupported", self.turn.answer.text),) if low else ()
+        return None
+
+    def _by_words(self) -> tuple[UnsupportedStatement, ...]:
+        """Claims with figures or statements that are in no passage, or the opposite of one."""
+        found = [each for claim in self.reading.evidence.claims if (each := self._unsupported(claim))]
+        order = ("contradicted", "numbers", "unsupported")
+        return tuple(sorted(found, key=lambda each: order.index(each.key)))
+
+    def _unsupported(self, claim: Finding) -> UnsupportedStatement | None:
+        if not (claim.contradicted or claim.numbers or claim.is_invented):
+            return None
+        if self.corpus and self.corpus.bears_out(claim.text):
+            return None
+        if claim.contradicted:
+            return UnsupportedStatement("contradicted", claim.text)
+        if claim.numbers:
+            return UnsupportedStatement("numbers", claim.text, claim.numbers)
+        return UnsupportedStatement("unsupported", claim.text)
+
+
+def _with_history(exhibit: GradingContext) -> list[Turn]:
+    """The earlier turns, those of the case's own history first."""
+    lines = exhibit.case.history
+    pairs = [
+        (user.content, desk.content)
+        for user, desk in pairwise(lines)
+        if user.role == "user" and desk.role == "assistant"
+    ]
+    told = [Turn(index=1, user=user, answer=Answer(text=desk)) for user, desk in pairs]
+    return [*told, *exhibit.earlier]
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether two lines ask the same; one may quote the other."""
+    return (
+        share(topic_units(one), content_units(other)) >= SAME
+        or share(topic_units(other), content_units(one)) >= 0.8
+    )
+
+
+def _is_graded(score: Score | None) -> TypeGuard[Score]:
+    return score is not None and score.state == "scored"
+
+
+def _is_stand_in(score: Score | None) -> bool:
+    """Whether the grade was counted, not given by a model."""
+    return score is None or score.by_rule or score.rubric.startswith("lexical-")
+
+
+def _list(score: Score | None, key: str) -> Sequence[Mapping[str, object]]:
+    told = score.detail.get(key) if score else None
+    return [each for each in told if isinstance(each, dict)] if isinstance(told, list) else []
