@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.measured import middle
 from simulator.core.types import RedRules, Results, Score
-from simulator.reports.html import render
+from simulator.report.html import render
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
 from tests.rehearsed import JUDGES, large

@@ -18,7 +18,7 @@ from rag_adapters.demo import connect
 from simulator.core.types import Answer, Case, Conversation, Language, Query, Results, Run, Turn
 from simulator.data.cases import read_cases
 from simulator.data.files import read_text
-from simulator.reports.answerable import Grid, grids
+from simulator.report.features import Grid, grids
 from simulator.stats.answerability import outcome
 
 DATA = Path(os.environ.get("REHEARSAL_BENCH_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))

@@ -9,8 +9,8 @@ import os
 import time
 
 from simulator.core.types import RedRules
-from simulator.reports.told import Told
-from simulator.reports.worksheets import worksheets
+from simulator.report.context import ReportContext
+from simulator.report.worksheets import worksheets
 from simulator.sheets import google_pull, google_push
 from simulator.sheets.google_api import Door, target
 from simulator.sheets.google_push import PushSummary
@@ -47,7 +47,7 @@ def built(run: str) -> tuple[Worksheet, ...]:
     results = large(CONVERSATIONS)
     results = results.model_copy(update={"run": results.run.model_copy(update={"id": run})})
     summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
-    return worksheets(Told(results, summary, decide(summary, 0.9, 0.05), "ja"))
+    return worksheets(ReportContext(results, summary, decide(summary, 0.9, 0.05), "ja"))
 
 
 def timed(name: str, server: SheetsServer, sheets: tuple[Worksheet, ...]) -> PushSummary:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulator.core.types import Answer, Case, Conversation, Failure, Handover, Results, Turn
-from simulator.reports.answerable import facts, grids
+from simulator.report.features import facts, grids
 from simulator.stats.answerability import answerability, handovers, outcome
 from tests.rehearsed import rehearsed
 

@@ -8,7 +8,7 @@ import pytest
 
 from simulator.commands.app import main
 from simulator.core.types import Answer, Results, Step, Turn, Usage, Utterance
-from simulator.reports import bot_usage as told
+from simulator.report import features
 from simulator.stats.summary import bot_usage
 from simulator.storage.results import LARGE, StoredConversations
 from simulator.storage.run_file import RunFile, find_run, read_run
@@ -65,9 +65,9 @@ def test_what_nobody_told_is_not_made_up() -> None:
     """No tokens, no part of the report; an unknown or unnamed model has no price; the demo's are ours."""
     used = Usage(model="nobody-knows-it", tokens_in=5, tokens_out=1)
     unnamed = answered(used, Usage(tokens_in=1), None)
-    shown = told.section(unnamed, "en")
+    shown = features.section(unnamed, "en")
 
-    assert told.section(answered(None), "en") is None
+    assert features.section(answered(None), "en") is None
     assert bot_usage(answered(used, adapter="demo")) == {}
     assert {model: spent.cost_usd for model, spent in bot_usage(unnamed).items()} == {
         "nobody-knows-it": None,

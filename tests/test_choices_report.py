@@ -27,13 +27,13 @@ from simulator.core.types import (
     Score,
     Turn,
 )
-from simulator.reports import choices as in_reports
-from simulator.reports.console import paint
-from simulator.reports.html import render
-from simulator.reports.markdown import markdown
-from simulator.reports.sections import sections
-from simulator.reports.sheet_figures import summary_sheet
-from simulator.reports.told import Told
+from simulator.report import features
+from simulator.report.console import paint
+from simulator.report.context import ReportContext
+from simulator.report.html import render
+from simulator.report.markdown import markdown
+from simulator.report.run import sections
+from simulator.report.worksheets import summary_sheet
 from simulator.runner.prompt_file import read_prompt
 from simulator.runner.prompts import PromptRenderer
 from simulator.stats.choices import choices, standard_error
@@ -71,9 +71,9 @@ def a_run(rows: Sequence[tuple[str, str, str]] = tuple(ROWS), language: Language
     return Results(run=run, planned=len(talks), conversations=tuple(talks), scores=tuple(scores))
 
 
-def a_report(results: Results, language: Language) -> Told:
+def a_report(results: Results, language: Language) -> ReportContext:
     summary = summarise(results, rules=RedRules(), judges=("choice",), seed=0)
-    return Told(results, summary, decide(summary, None, 0.05), language)
+    return ReportContext(results, summary, decide(summary, None, 0.05), language)
 
 
 def test_figures() -> None:
@@ -123,7 +123,7 @@ def test_other_runs_have_nothing_of_it() -> None:
     results = a_run()
 
     assert choices(results.model_copy(update={"scores": ()})) is None
-    assert in_reports.section(results.model_copy(update={"conversations": ()}), "en") is None
+    assert features.choices_section(results.model_copy(update={"conversations": ()}), "en") is None
 
 
 @pytest.mark.parametrize("language", ["ja", "en"])
@@ -133,7 +133,7 @@ def test_every_view_has_the_table(language: Language) -> None:
     told = a_report(results, language)
     screen = Console(file=StringIO(), width=110)
     paint(told.summary, told.gate, results, language, screen)
-    shown = in_reports.TEXT(language, "by_subject"), in_reports.TEXT(language, "not_extracted")
+    shown = features.CHOICES_TEXT(language, "by_subject"), features.CHOICES_TEXT(language, "not_extracted")
     page = render(results, told.summary, told.gate, language)
     sheet = {row.key: row.cells for row in summary_sheet(told).rows}
 
@@ -166,7 +166,7 @@ def test_as_json() -> None:
 
 def test_words_are_the_same_in_both_languages() -> None:
     """Neither language lacks one."""
-    tables = read_toml(in_reports.TEXT.path)
+    tables = read_toml(features.CHOICES_TEXT.path)
 
     assert set(tables["ja"]) == set(tables["en"])
 

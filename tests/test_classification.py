@@ -12,7 +12,7 @@ import pytest
 
 from simulator.commands.app import main
 from simulator.core.types import Answer, Case, Conversation, Results, Run, Score, Turn
-from simulator.reports.classes import section
+from simulator.report.features import classes_section
 from simulator.stats.classification import (
     Classification,
     ClassifiedRow,
@@ -255,7 +255,7 @@ def test_runs_by_f1() -> None:
 
 def test_what_reports_tell() -> None:
     """A report per class, the matrix with what was not extracted, and guessers, in the reader's language."""
-    told = section(GOOD, "ja")
+    told = classes_section(GOOD, "ja")
 
     assert told is not None
     assert told.line == "正解率 0.6000 ± 0.2449、F1（1）0.8000 ± 0.2757、5 件。抽出不可 1 件。"
@@ -266,14 +266,14 @@ def test_what_reports_tell() -> None:
     assert [cell.text for cell in matrix.rows[0]] == ["0", "1", "1", "1", "3"]
     assert matrix.rows[1][2].shade == 1
     assert guessers.rows[0][0].text == "この実行"
-    assert section(a_run([]), "ja") is None
+    assert classes_section(a_run([]), "ja") is None
 
 
 def test_many_labels_are_told_by_what_is_confused() -> None:
     """A matrix nobody could read is left out."""
     names = [f"L{at:02}" for at in range(15)]
     run = a_run([(name, name) for name in names] + [("L00", "L01")] * 3 + [("L02", None)])
-    told = section(run, "en")
+    told = classes_section(run, "en")
 
     assert told is not None
     assert [cell.text for cell in told.tables[1].rows[0]] == ["L00 → L01", "3"]

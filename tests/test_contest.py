@@ -18,8 +18,8 @@ from simulator.core.shelves import CONTEST_NAMES
 from simulator.core.templates import read_toml
 from simulator.core.types import Answer, Case, Conversation, Language, Results, Run, Score, Spending, Turn
 from simulator.grading.panel import contest, contest_settings, not_graded, printed
-from simulator.reports import contest as in_reports
-from simulator.reports.sections import sections
+from simulator.report import features
+from simulator.report.run import sections
 from tests.servers.openai import OpenAIServer, serve
 
 ROWS = 40
@@ -108,12 +108,12 @@ def test_reports_have_it(language: Language) -> None:
     assert cost.rows[2][2].number == 40
     assert section.figures["total_score"] == 18.05
     plain = results.model_copy(update={"run": results.run.model_copy(update={"settings": {}})})
-    assert in_reports.section(plain, language) is None
+    assert features.contest_section(plain, language) is None
 
 
 def test_words_are_the_same_in_both_languages() -> None:
     """Neither language lacks one."""
-    tables = read_toml(in_reports.TEXT.path)
+    tables = read_toml(features.CONTEST_TEXT.path)
 
     assert set(tables["ja"]) == set(tables["en"])
 
@@ -148,7 +148,7 @@ def graded(request: dict[str, Any]) -> str:
     """The grade that the vector has for this row and metric."""
     said = json.dumps(request, ensure_ascii=False)
     for judge in ("relevance", "groundedness", "similarity", "fluency"):
-        criterion = read_toml(Path(in_reports.__file__).parents[2] / "judges" / f"{judge}.toml")["en"][
+        criterion = read_toml(Path(features.__file__).parents[2] / "judges" / f"{judge}.toml")["en"][
             "criterion"
         ]
         if json.dumps(criterion.strip().splitlines()[0], ensure_ascii=False)[1:-1] in said:

@@ -25,11 +25,11 @@ from simulator.core.types import (
     User,
     Utterance,
 )
-from simulator.reports.console import paint
-from simulator.reports.customers import TEXT, sentences
-from simulator.reports.html import render
-from simulator.reports.sheet_figures import summary_sheet
-from simulator.reports.told import Told
+from simulator.report.console import paint
+from simulator.report.context import ReportContext
+from simulator.report.customers import TEXT, sentences
+from simulator.report.html import render
+from simulator.report.worksheets import summary_sheet
 from simulator.runner.run import AGAIN, rehearse, second_attempts, superseded
 from simulator.stats.customers import customers
 from simulator.stats.figures import Summary
@@ -116,7 +116,7 @@ def test_reports_say_what_stands_out(language: Language) -> None:
     console = Console(file=(out := io.StringIO()), width=200)
     paint(found, gate, results, language, console)
     page = render(results, found, gate, language)
-    rows = summary_sheet(Told(results, found, gate, language)).rows
+    rows = summary_sheet(ReportContext(results, found, gate, language)).rows
 
     assert "70" in said
     assert "90" in said

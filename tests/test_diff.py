@@ -17,10 +17,8 @@ from simulator.core import shelves
 from simulator.core.templates import read_toml
 from simulator.core.translations import words_of
 from simulator.core.types import Conversation, Language, Results
-from simulator.reports.change_console import paint
-from simulator.reports.change_markdown import markdown
-from simulator.reports.change_words import TEXTS, Telling, chance, signed
-from simulator.reports.html_pair import Painted, compared
+from simulator.report.comparison import TEXTS, ComparisonText, chance, markdown, paint, signed
+from simulator.report.html_comparison import PageParts, compared
 from tests.paired import Key, a_result, grades_of, stored
 from tests.xss import PAYLOADS
 
@@ -323,7 +321,7 @@ def test_chances_are_short() -> None:
     assert [chance(p) for p in (None, 0.0001, 0.0123, 0.5)] == ["–", "<0.001", "0.012", "0.50"]
 
 
-def painted(results: Results) -> Painted:
+def painted(results: Results) -> PageParts:
     from tests.test_report_html import painted as with_gate
 
     return with_gate(results)
@@ -338,7 +336,7 @@ def test_hostile_text_moves_no_terminal(payload: str, capsys: pytest.CaptureFixt
         painted(said_by(payload + "\x1b[31m", a_result(grades_of([v] * 8), name)))
         for name, v in (("a", 1.0), ("b", 0.2))
     )
-    telling = Telling(compared(one, other), words_of(other.summary, "en"))
+    telling = ComparisonText(compared(one, other), words_of(other.summary, "en"))
     paint(telling, Console())
 
     assert "\x1b" not in capsys.readouterr().out
@@ -364,11 +362,11 @@ def said_by(text: str, results: Results) -> Results:
 
 def test_workbooks_say_that_a_run_is_a_replay() -> None:
     """A row of the summary worksheet."""
-    from simulator.reports.sheet_figures import summary_sheet
-    from simulator.reports.told import Told
+    from simulator.report.context import ReportContext
+    from simulator.report.worksheets import summary_sheet
 
     one = painted(a_result(grades_of([0.8] * 3), "2-replay", replay="runs/1-before/run.sqlite"))
-    sheet = summary_sheet(Told(*one, "ja"))
+    sheet = summary_sheet(ReportContext(*one, "ja"))
     row = next(row for row in sheet.rows if row.key.endswith("replay_of"))
 
     assert row.cells["value"].text == "1-before"

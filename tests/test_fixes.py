@@ -33,7 +33,7 @@ from simulator.diagnosis.recommendations import (
     improvements,
     improvements_of,
 )
-from simulator.reports.fix_words import none_text
+from simulator.report.fixes import none_text
 from simulator.stats.figures import Summary
 from simulator.stats.summary import summarise
 from tests.properties import examples

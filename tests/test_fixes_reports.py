@@ -14,14 +14,12 @@ from simulator.core.translations import words_of
 from simulator.core.types import Language, RedRules, Results
 from simulator.diagnosis.evidence import Blame, Cause
 from simulator.diagnosis.recommendations import Improvements, cause_name, improvements, improvements_of
-from simulator.reports.console import paint_fixes
-from simulator.reports.console_fixes import summary_items
-from simulator.reports.fix_words import FIXES
-from simulator.reports.html import render
-from simulator.reports.html_talks import anchors_of
-from simulator.reports.markdown_fixes import fixes_markdown, fixes_section
-from simulator.reports.told import Told
-from simulator.reports.worksheets import worksheets
+from simulator.report.console import paint_fixes
+from simulator.report.context import ReportContext
+from simulator.report.fixes import FIXES, fixes_markdown, fixes_section, summary_items
+from simulator.report.html import render
+from simulator.report.html_conversations import anchors_of
+from simulator.report.worksheets import worksheets
 from simulator.sheets.model import SheetWords, layouts
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
@@ -30,13 +28,13 @@ from tests.rehearsed import JUDGES, hostile, large, rehearsed
 EVIL = "<img src=x onerror=alert(1)>\x1b[2J[bold]=1+1|`@team`](http://x)"
 
 
-def told(results: Results, language: Language = "ja", mends: Improvements | None = None) -> Told:
+def told(results: Results, language: Language = "ja", mends: Improvements | None = None) -> ReportContext:
     """All that reports are made from."""
     summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
-    return Told(results, summary, decide(summary, None, 0.05), language, mends=mends)
+    return ReportContext(results, summary, decide(summary, None, 0.05), language, mends=mends)
 
 
-def spoilt() -> Told:
+def spoilt() -> ReportContext:
     """A run in which every other red turn is the simulated customer's fault."""
     results = rehearsed("ja")
     summary = told(results).summary
@@ -50,7 +48,7 @@ def spoilt() -> Told:
     return told(results, mends=improvements(results, summary, causes))
 
 
-def printed(known: Told, width: int = 80, top: int = 10) -> str:
+def printed(known: ReportContext, width: int = 80, top: int = 10) -> str:
     """The list as a terminal of that width shows it."""
     out = io.StringIO()
     words = words_of(known.summary, known.language)
@@ -58,12 +56,12 @@ def printed(known: Told, width: int = 80, top: int = 10) -> str:
     return out.getvalue()
 
 
-def page(known: Told) -> str:
+def page(known: ReportContext) -> str:
     """The page with what to mend."""
     return render(known.results, known.summary, known.gate, known.language, mends=known.mends)
 
 
-def row(known: Told, at: int = 0) -> dict[str, str]:
+def row(known: ReportContext, at: int = 0) -> dict[str, str]:
     """A row of the worksheet, by column."""
     sheet = next(sheet for sheet in worksheets(known) if sheet.name == "fixes")
     return {key: cell.text for key, cell in sheet.rows[at].cells.items()}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from simulator.reports.worksheets import worksheets
+from simulator.report.worksheets import worksheets
 from simulator.sheets import excel, google_pull
 from simulator.sheets.google_api import target
 from simulator.sheets.model import Worksheet

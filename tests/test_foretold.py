@@ -8,7 +8,7 @@ from rich.cells import cell_len
 
 from simulator.core.templates import read_toml
 from simulator.core.types import Language, Spending
-from simulator.reports.foretold import TEXT, forecast_lines
+from simulator.report.estimate import TEXT, forecast_lines
 from simulator.runner.estimate import ByModel, Forecast, SampledAnswers, TokenRange, UnknownCost, forecast
 from tests.playing import a_case, a_stage, a_talk
 from tests.servers.openai import OpenAIServer

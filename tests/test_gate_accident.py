@@ -16,7 +16,7 @@ from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, from_run
 from simulator.core.translations import Words
 from simulator.core.types import Language, RedRules
-from simulator.reports.notes import notes, verdict
+from simulator.report.context import notes, verdict
 from simulator.stats.gate import decide
 from simulator.stats.outcome import figures_of, gate_of
 from simulator.stats.summary import summarise

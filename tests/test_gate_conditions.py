@@ -10,8 +10,8 @@ from simulator.core.errors import UnknownName
 from simulator.core.settings import Condition, asked, check_names, conditions, read_confidence, read_target
 from simulator.core.translations import Words
 from simulator.core.types import Language, RedRules, Results
-from simulator.reports.gate_table import conditions_table
-from simulator.reports.notes import notes, verdict
+from simulator.report.context import notes, verdict
+from simulator.report.run import conditions_table
 from simulator.stats.corrected import CorrectedScore
 from simulator.stats.gate import (
     MOST,

@@ -13,7 +13,7 @@ import pytest
 from simulator.commands.app import main
 from simulator.core.settings import from_run
 from simulator.core.types import Answer, Failure
-from simulator.reports.history_words import Told
+from simulator.report.history import HistoryReport
 from simulator.stats.history import PastRun, as_json, history, past_run, past_runs
 from simulator.stats.outcome import figures_of
 from simulator.storage.run_file import note, read_run
@@ -45,7 +45,7 @@ def test_a_slow_decline_is_flagged() -> None:
     assert found.dropped is None
     assert found.trend is not None
     assert found.trend.interval[1] < 0
-    assert Told(found, "ja").sparkline() == "90 █▇▅▅▃▁ 82"
+    assert HistoryReport(found, "ja").sparkline() == "90 █▇▅▅▃▁ 82"
 
 
 def test_noise_is_no_decline() -> None:
@@ -74,7 +74,9 @@ def test_one_large_step_is_a_drop_and_not_slow() -> None:
     assert found.dropped is not None
     assert (found.dropped.earlier, found.dropped.later) == ("run-01", "run-02")
     assert (found.eroded, found.declining) == (None, False)
-    assert "run-02 で 20 点下がりました" in " ".join(said.text for said in Told(found, "ja").sentences())
+    assert "run-02 で 20 点下がりました" in " ".join(
+        said.text for said in HistoryReport(found, "ja").sentences()
+    )
 
 
 def test_only_runs_like_the_newest_make_the_trend() -> None:
@@ -101,7 +103,13 @@ def test_a_run_that_stopped_early_is_marked_and_no_reference(capsys: pytest.Capt
     broken_off = a_result(grades_of([0.7] * 6), "6-cut", days=6)
     stored(broken_off.model_copy(update={"run": broken_off.run.model_copy(update={"status": "interrupted"})}))
     found = history(past_runs(Path("runs"))[0])
-    notes = dict(zip((row[-1] for row in Told(found, "ja").rows()), Told(found, "ja").rows(), strict=True))
+    notes = dict(
+        zip(
+            (row[-1] for row in HistoryReport(found, "ja").rows()),
+            HistoryReport(found, "ja").rows(),
+            strict=True,
+        )
+    )
 
     assert found.followed == tuple(f"{day}-whole" for day in range(5))
     assert notes["5-stopped"][-2] == "比較外、早期終了"
@@ -120,9 +128,9 @@ def test_only_unfinished_runs_are_still_followed() -> None:
 
 def test_terminal_and_page_tell_the_time_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same everywhere but in the worksheets, which say Japan's, whoever painted them."""
-    from simulator.reports.html import render
-    from simulator.reports.sheet_figures import history_sheet
-    from simulator.reports.told import Told as Sheet
+    from simulator.report.context import ReportContext as Sheet
+    from simulator.report.html import render
+    from simulator.report.worksheets import history_sheet
     from tests.test_report_html import painted
 
     results = a_result(grades_of([0.83, 0.61]), "1-run")
@@ -133,7 +141,7 @@ def test_terminal_and_page_tell_the_time_of_this_machine(monkeypatch: pytest.Mon
         time.tzset()
         page = render(*one, "en")
         (found,) = re.findall(r"<time [^>]*>([^<]+)</time>", page)
-        row = Told(history([past_run(stored(results, Path(zone)))]), "en").rows()[0]
+        row = HistoryReport(history([past_run(stored(results, Path(zone)))]), "en").rows()[0]
         shown[zone] = found, row[0], history_sheet(Sheet(*one, "en")).rows[0].cells["date"].text
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
@@ -182,8 +190,8 @@ def test_the_figures_are_those_of_the_report() -> None:
 
 def test_the_worksheet_has_the_same_score(capsys: pytest.CaptureFixture[str]) -> None:
     """推移 and this command: one figure. The hour may differ: the worksheet's is that of Japan."""
-    from simulator.reports.sheet_figures import history_sheet
-    from simulator.reports.told import Told as Sheet
+    from simulator.report.context import ReportContext as Sheet
+    from simulator.report.worksheets import history_sheet
     from simulator.stats.gate import decide
 
     results = a_result(grades_of([0.83, 0.61, 0.4]), "1-run")

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from simulator.core.types import Language, RedRules, Results, Run
-from simulator.reports.told import Told
-from simulator.reports.worksheets import worksheets
+from simulator.report.context import ReportContext
+from simulator.report.worksheets import worksheets
 from simulator.sheets.model import (
     FILE,
     LANGUAGES,
@@ -32,7 +32,7 @@ def painted(language: Language, *, rows: bool) -> tuple[Worksheet, ...]:
     run = Run(id="", created=datetime(2020, 1, 1, tzinfo=UTC), settings=settings)
     results = Results(run=run, planned=0)
     summary = summarise(results, rules=RedRules(), judges=("turn",), seed=0)
-    return worksheets(Told(results, summary, decide(summary, None, 0.0), language))
+    return worksheets(ReportContext(results, summary, decide(summary, None, 0.0), language))
 
 
 def titles() -> Iterator[tuple[str, dict[str, Any]]]:

@@ -9,9 +9,8 @@ import pytest
 
 from simulator.core.document import escaped
 from simulator.core.types import Language
-from simulator.reports.csv_file import GETA, csv_bytes
-from simulator.reports.junit import junit_xml
-from simulator.reports.markdown import markdown
+from simulator.report.files import GETA, csv_bytes, junit_xml
+from simulator.report.markdown import markdown
 from tests.golden_files import compare
 from tests.rehearsed import hostile, rehearsed
 from tests.test_worksheets import told

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from simulator.core.types import Language, Results
-from simulator.reports.html import render, side_by_side
-from simulator.reports.standing import standings
+from simulator.report.html import render, side_by_side
+from simulator.report.judges import standings
 from tests.rehearsed import hostile, large, rehearsed
 from tests.rehearsed_page import everywhere, full
 from tests.test_report_html import XSS, compared, painted, rendered

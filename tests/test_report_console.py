@@ -9,9 +9,8 @@ from rich.console import Console
 
 from simulator.core.translations import Words
 from simulator.core.types import Language, RedRules, Results
-from simulator.reports.console import paint, paint_sections
-from simulator.reports.section import Section
-from simulator.reports.table import Cell, Table
+from simulator.report.console import paint, paint_sections
+from simulator.report.tables import Cell, Section, Table
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
 from tests.golden_files import compare

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator.core.types import Language, RedRules, Results
-from simulator.reports.html import render, side_by_side
-from simulator.reports.html_pair import Painted
-from simulator.reports.html_talks import LONGEST, PAGE
-from simulator.reports.standing import Standing, Standings
+from simulator.report.html import render, side_by_side
+from simulator.report.html_comparison import PageParts
+from simulator.report.html_conversations import LONGEST, PAGE
+from simulator.report.judges import JudgeTrust, JudgeTrusts
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
 from tests.golden_files import compare
@@ -62,11 +62,11 @@ class Page(HTMLParser):
         return " ".join(self.texts)
 
 
-def painted(results: Results, target: float | None = 0.9) -> Painted:
+def painted(results: Results, target: float | None = 0.9) -> PageParts:
     """A run with its figures."""
     judges = tuple(dict.fromkeys(score.judge for score in results.scores)) or JUDGES
     summary = summarise(results, rules=RedRules(), judges=judges, seed=42)
-    return Painted(results, summary, decide(summary, target, 0.1))
+    return PageParts(results, summary, decide(summary, target, 0.1))
 
 
 def rendered(results: Results, language: Language = "ja", target: float | None = 0.9) -> str:
@@ -306,7 +306,7 @@ def test_the_cell_to_mend_first_is_named() -> None:
 def test_every_judge_of_the_map_says_how_far_to_trust_it(language: Language, said: str) -> None:
     """Below its means; a judge that has warnings says so."""
     well = {"ja": "人の判断とよく合う", "en": "people mostly agree"}[language]
-    known = Standings(judges={"turn": Standing(calibration="AUROC .89", level=well, warnings=("W",))})
+    known = JudgeTrusts(judges={"turn": JudgeTrust(calibration="AUROC .89", level=well, warnings=("W",))})
     page = Page(render(*painted(full(language)), language, known)).text
 
     assert said in page

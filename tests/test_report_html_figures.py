@@ -6,10 +6,9 @@ import pytest
 
 from simulator.core.translations import Words
 from simulator.core.types import RedRules
-from simulator.reports.html_course import charts
-from simulator.reports.html_heat import Heat, heat_map
-from simulator.reports.html_page import shade
-from simulator.reports.standing import UNKNOWN
+from simulator.report.html import shade
+from simulator.report.html_charts import Heat, charts, heat_map
+from simulator.report.judges import UNKNOWN
 from simulator.stats.figures import Mean
 from tests.rehearsed import large, rehearsed
 from tests.rehearsed_page import full

@@ -6,10 +6,11 @@ import re
 import pytest
 
 from simulator.core.types import RedRules, Results
-from simulator.reports import html, html_choice
-from simulator.reports.json_file import json_lines
-from simulator.reports.told import Told
-from simulator.reports.turn_rows import turn_rows
+from simulator.report import html
+from simulator.report import html as html_choice
+from simulator.report.context import ReportContext
+from simulator.report.files import json_lines
+from simulator.report.tables import turn_rows
 from simulator.sheets.model import LazyRows
 from simulator.stats.figures import Summary
 from simulator.stats.gate import decide
@@ -74,7 +75,7 @@ def test_report_json_is_one_object() -> None:
     """Written a turn at a time, it is what it would be in one piece; also without a turn."""
     for results in (large(3), large(0)):
         summary = summed(results)
-        told = Told(results, summary, decide(summary, 0.9, 0.05), "ja")
+        told = ReportContext(results, summary, decide(summary, 0.9, 0.05), "ja")
         whole = {"schema": 1, "run": "x\ny", "rows": list(turn_rows(told))}
         pieces = "".join(json_lines({"schema": 1, "run": "x\ny"}, told))
         assert pieces == json.dumps(whole, ensure_ascii=False, indent=2) + "\n"

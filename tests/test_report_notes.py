@@ -4,7 +4,7 @@ import pytest
 
 from simulator.core.translations import Words, goal, points
 from simulator.core.types import RedRules, Results, Spending
-from simulator.reports.notes import notes, short_of, verdict
+from simulator.report.context import notes, short_of, verdict
 from simulator.stats.figures import Summary
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise

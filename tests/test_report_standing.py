@@ -15,10 +15,10 @@ from rich.console import Console
 from simulator.commands.app import main
 from simulator.core.translations import words_of
 from simulator.core.types import Language, RedRules, Results
-from simulator.reports.console import paint
-from simulator.reports.html import render
-from simulator.reports.notes import Note
-from simulator.reports.standing import TEXTS, Standings, bias_text, blocks, by_rule, standings
+from simulator.report.console import paint
+from simulator.report.context import Note
+from simulator.report.html import render
+from simulator.report.judges import TEXTS, JudgeTrusts, bias_text, blocks, by_rule, standings
 from simulator.stats import judge_trust
 from simulator.stats.bias import BiasRow
 from simulator.stats.figures import Summary
@@ -66,7 +66,7 @@ DRIFTED = Drift(
 
 def known_of(
     results: Results, language: Language = "ja", judges: tuple[str, ...] = JUDGES
-) -> tuple[Summary, Standings]:
+) -> tuple[Summary, JudgeTrusts]:
     # Without the two customers who were told different fees: that note has tests of its own.
     told = tuple(c for c in results.conversations if not c.id.startswith("angry/cancel-03"))
     results = results.model_copy(update={"conversations": told})

@@ -8,7 +8,7 @@ import pytest
 
 from simulator.core.errors import InputError
 from simulator.core.types import HumanVerdict, Language, Results
-from simulator.reports.worksheets import worksheets
+from simulator.report.worksheets import worksheets
 from simulator.review.pulled import Wanted, grade_of, sheet_of, verdicts, workbook_source
 from simulator.review.sources import Entry, source_of
 from simulator.review.taking import Taken, take

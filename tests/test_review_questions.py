@@ -10,7 +10,7 @@ from simulator.core.errors import CaseFileError, InputError
 from simulator.core.settings import Settings
 from simulator.core.types import Case, Facts, Message
 from simulator.data.cases import columns_of
-from simulator.reports.worksheets import worksheets
+from simulator.report.worksheets import worksheets
 from simulator.runner.plan import read_plan
 from simulator.sheets import excel
 from simulator.sheets.model import PulledRow

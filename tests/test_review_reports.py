@@ -7,9 +7,9 @@ from rich.console import Console
 
 from simulator.core.translations import Words
 from simulator.core.types import Language, RedRules, Results
-from simulator.reports.console import paint
-from simulator.reports.html import render
-from simulator.reports.notes import corrected_line, notes, verdict
+from simulator.report.console import paint
+from simulator.report.context import corrected_line, notes, verdict
+from simulator.report.html import render
 from simulator.stats.corrected import CorrectedScore
 from simulator.stats.figures import Summary
 from simulator.stats.gate import decide

@@ -10,10 +10,10 @@ import pytest
 from simulator.commands.app import main
 from simulator.core.settings import from_run
 from simulator.core.types import Results
-from simulator.reports.html import render
-from simulator.reports.told import Told
-from simulator.reports.turn_rows import turn_rows
-from simulator.reports.worksheets import worksheets
+from simulator.report.context import ReportContext
+from simulator.report.html import render
+from simulator.report.tables import turn_rows
+from simulator.report.worksheets import worksheets
 from simulator.runner.masking import masks_of
 from simulator.stats import summary as spoken
 from simulator.stats.answerability import answerability, handovers
@@ -59,10 +59,10 @@ def both(run: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Results, Results]:
     return held, large
 
 
-def told(results: Results) -> Told:
+def told(results: Results) -> ReportContext:
     """Everything that views are made of."""
     summary = figures_of(results, from_run(results.run.settings))
-    return Told(results, summary, decide(summary, None, 0.05), "ja")
+    return ReportContext(results, summary, decide(summary, None, 0.05), "ja")
 
 
 def test_rows_are_read_as_they_were_written(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

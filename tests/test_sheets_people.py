@@ -201,7 +201,7 @@ def test_a_copy_beside_the_original_is_a_copy(server: SheetsServer) -> None:
 
 def test_questions_that_people_add_are_not_added_again(server: SheetsServer) -> None:
     """A row without a key and with the question of the run is that question."""
-    from simulator.reports.worksheets import worksheets
+    from simulator.report.worksheets import worksheets
     from tests.test_worksheets import told
 
     (sheet,) = (s for s in worksheets(told()) if s.name == "questions")

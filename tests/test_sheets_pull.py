@@ -6,7 +6,7 @@ import pytest
 
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings
-from simulator.reports.worksheets import worksheets
+from simulator.report.worksheets import worksheets
 from simulator.runner.plan import read_plan
 from simulator.sheets import google_pull
 from simulator.sheets.google_api import target

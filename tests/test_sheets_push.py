@@ -9,7 +9,7 @@ import pytest
 import requests
 
 from simulator.core.types import Language
-from simulator.reports.worksheets import worksheets
+from simulator.report.worksheets import worksheets
 from simulator.sheets import google_push
 from simulator.sheets.google_api import Target, target
 from simulator.sheets.model import Chart

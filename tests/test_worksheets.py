@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from simulator.core.types import Answer, Language, RedRules, Results, Score, Turn
-from simulator.reports.told import Told
-from simulator.reports.worksheets import worksheets
+from simulator.report.context import ReportContext
+from simulator.report.worksheets import worksheets
 from simulator.sheets.model import Worksheet
 from simulator.stats.gate import decide
 from simulator.stats.review import SIZE, blind_sample
@@ -20,11 +20,11 @@ NAMES = ("summary", "review", "fixes", "conversations", "blind", "questions", "h
 JUDGES = ("turn", "relevance", "groundedness", "similarity", "fluency", "cosine")
 
 
-def told(language: Language = "ja", results: Results | None = None, **settings: Any) -> Told:
+def told(language: Language = "ja", results: Results | None = None, **settings: Any) -> ReportContext:
     """What the worksheets of the rehearsed run are made from."""
     results = results or rehearsed(language)
     summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=42)
-    return Told(results, summary, decide(summary, 0.9, 0.05), language, **settings)
+    return ReportContext(results, summary, decide(summary, 0.9, 0.05), language, **settings)
 
 
 def sheets(*args: Any, **settings: Any) -> dict[str, Worksheet]:

@@ -15,8 +15,8 @@ from openpyxl.xml.functions import fromstring, localname
 
 from simulator.core.errors import CaseFileError, RunFileError
 from simulator.core.types import Language, RedRules
-from simulator.reports.told import Told
-from simulator.reports.worksheets import worksheets
+from simulator.report.context import ReportContext
+from simulator.report.worksheets import worksheets
 from simulator.sheets import excel
 from simulator.sheets.excel_read import read_edited
 from simulator.sheets.merge import cell_text, lines_high, units
@@ -128,7 +128,7 @@ def test_a_run_full_of_it(tmp_path: Path, attack: str) -> None:
     """Wherever a bot, a model or a customer can write: all parts are sound XML without a formula."""
     results = hostile(attack)
     summary = summarise(results, rules=RedRules(), judges=everyone_who_graded(results, ("turn",)), seed=1)
-    run = Told(results, summary, decide(summary, 0.9, 0.05), "ja")
+    run = ReportContext(results, summary, decide(summary, 0.9, 0.05), "ja")
 
     path = excel.write(worksheets(run), tmp_path / "a.xlsx")
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from simulator.core.errors import RunFileError
-from simulator.reports.worksheets import worksheets
+from simulator.report.worksheets import worksheets
 from simulator.sheets import excel
 from simulator.sheets.excel_read import read_edited
 from simulator.sheets.merge import as_found, fingerprint

@@ -10,7 +10,7 @@ import openpyxl
 import pytest
 
 from simulator.core.types import Language
-from simulator.reports.worksheets import worksheets
+from simulator.report.worksheets import worksheets
 from simulator.sheets import excel
 from simulator.sheets.model import PulledRow
 from tests.excel import Person

@@ -12,8 +12,8 @@ from simulator.core.document import wrap
 from simulator.core.templates import LANGUAGES, Texts
 from simulator.core.translations import Words, plain
 from simulator.core.types import Language
-from simulator.reports.notes import Note
-from simulator.reports.standing import bias_text
+from simulator.report.context import Note
+from simulator.report.judges import bias_text
 from simulator.stats.bias import Bias, BiasRow, bias_table
 
 TEXTS = Texts(Path(__file__).with_name("words.toml"))

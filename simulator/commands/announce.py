@@ -124,7 +124,7 @@ def show_forecast(found: Forecast, *, as_json: bool, jpy_per_usd: float = JPY_PE
     if as_json:
         print(json.dumps(_as_json(found), ensure_ascii=False))  # noqa: T201
         return
-    from simulator.reports.foretold import forecast_lines  # words and widths: a paid run does without
+    from simulator.report.estimate import forecast_lines  # words and widths: a paid run does without
 
     for line in forecast_lines(found, jpy_per_usd):
         print(line)  # noqa: T201

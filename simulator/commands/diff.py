@@ -12,8 +12,8 @@ from simulator.commands.reading import may_stop_reading
 from simulator.core.settings import load
 
 if TYPE_CHECKING:
-    from simulator.reports.change_words import Telling
-    from simulator.reports.html_pair import Painted
+    from simulator.report.comparison import ComparisonText
+    from simulator.report.html_comparison import PageParts
     from simulator.stats.comparison import Beside, Changes
 
 # fmt: off
@@ -85,11 +85,11 @@ def _check_apart(paths: list[Path], runs: str) -> None:
     raise InputError(msg)
 
 
-def _compared(earlier: "Painted", later: "Painted", third: Path | None) -> "Changes":
+def _compared(earlier: "PageParts", later: "PageParts", third: Path | None) -> "Changes":
     from simulator.core.errors import InputError
     from simulator.core.translations import saying
-    from simulator.reports.change_words import TEXTS
-    from simulator.reports.html_pair import compared
+    from simulator.report.comparison import TEXTS
+    from simulator.report.html_comparison import compared
 
     changes = compared(earlier, later)
     if not changes.paired:
@@ -101,7 +101,9 @@ def _compared(earlier: "Painted", later: "Painted", third: Path | None) -> "Chan
     return changes.model_copy(update={"beside": _beside(earlier, later, third)})
 
 
-def _third(name: str | None, paths: list[Path], runs: Path, sides: "tuple[Painted, Painted]") -> Path | None:
+def _third(
+    name: str | None, paths: list[Path], runs: Path, sides: "tuple[PageParts, PageParts]"
+) -> Path | None:
     """The run to be shown beside: the one that was named, or the companion that lies in the folder."""
     from simulator.stats.comparison import companion
     from simulator.storage.run_file import NAME, find_run
@@ -114,9 +116,9 @@ def _third(name: str | None, paths: list[Path], runs: Path, sides: "tuple[Painte
     return folder / found.id / NAME if found else None
 
 
-def _beside(earlier: "Painted", later: "Painted", third: Path) -> "Beside | None":
+def _beside(earlier: "PageParts", later: "PageParts", third: Path) -> "Beside | None":
     from simulator.commands.publish import painted
-    from simulator.reports.html_pair import compared
+    from simulator.report.html_comparison import compared
     from simulator.stats.comparison import Beside
     from simulator.storage.runs import replay_of
 
@@ -130,7 +132,7 @@ def _beside(earlier: "Painted", later: "Painted", third: Path) -> "Beside | None
     )
 
 
-def _page(earlier: "Painted", later: "Painted", changes: "Changes", path: Path) -> str:
+def _page(earlier: "PageParts", later: "PageParts", changes: "Changes", path: Path) -> str:
     """Writes the page of both runs beside the later one; a folder that cannot be written is no obstacle."""
     from simulator.commands.publish import paint_pair
     from simulator.core.errors import RunFileError
@@ -142,17 +144,17 @@ def _page(earlier: "Painted", later: "Painted", changes: "Changes", path: Path) 
         return ""
 
 
-def _telling(changes: "Changes", later: "Painted") -> "Telling":
+def _telling(changes: "Changes", later: "PageParts") -> "ComparisonText":
     from simulator.commands.publish import report_language
     from simulator.core.translations import words_of
-    from simulator.reports.change_words import Telling
+    from simulator.report.comparison import ComparisonText
 
-    return Telling(changes, words_of(later.summary, report_language(later.results)))
+    return ComparisonText(changes, words_of(later.summary, report_language(later.results)))
 
 
-def _write(path: Path, telling: "Telling") -> None:
+def _write(path: Path, telling: "ComparisonText") -> None:
     from simulator.core.errors import InputError
-    from simulator.reports.change_markdown import markdown
+    from simulator.report.comparison import markdown
 
     try:
         path.write_text(markdown(telling), encoding="utf-8")
@@ -162,10 +164,10 @@ def _write(path: Path, telling: "Telling") -> None:
     sys.stderr.write(f"{path}\n")
 
 
-def _show(telling: "Telling", page: str, *, as_json: bool) -> None:
+def _show(telling: "ComparisonText", page: str, *, as_json: bool) -> None:
     from rich.console import Console
 
-    from simulator.reports.change_console import paint
+    from simulator.report.comparison import paint
     from simulator.stats.comparison import as_json as shown
 
     paint(telling, Console(stderr=as_json), page)

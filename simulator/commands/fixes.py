@@ -128,7 +128,7 @@ class _Shown:
         """On the terminal; with `--json` one object on stdout, and the rest on stderr."""
         from rich.console import Console
 
-        from simulator.reports.console import paint_fixes
+        from simulator.report.console import paint_fixes
 
         console, most = Console(stderr=as_json), self.top or SHOWN
         run, offline = self.results.run.id, self.summary.offline
@@ -138,7 +138,7 @@ class _Shown:
 
     def _as_json(self, path: Path) -> dict[str, Any]:
         from simulator.diagnosis.recommendations import as_json
-        from simulator.reports.html_talks import anchors_of
+        from simulator.report.html_conversations import anchors_of
 
         return {
             "run": self.results.run.id,
@@ -165,7 +165,7 @@ class _Shown:
     def markdown(self, file: Path) -> None:
         """All of it, or the best, to hand on."""
         from simulator.commands.sinks import write_atomically
-        from simulator.reports.markdown_fixes import fixes_markdown
+        from simulator.report.fixes import fixes_markdown
 
         run, offline = self.results.run.id, self.summary.offline
         write_atomically(file, fixes_markdown(self.found, run, self.words, self.top, offline=offline))
@@ -173,7 +173,7 @@ class _Shown:
 
     def _say(self, key: str, **values: str) -> None:
         from simulator.core.translations import plain
-        from simulator.reports.fix_words import FIXES
+        from simulator.report.fixes import FIXES
 
         sys.stderr.write(plain(FIXES(self.words.language, key, **values)) + "\n")
 
@@ -183,7 +183,7 @@ def _ask_again(path: Path, results: "Results", settings: Settings) -> None:
     from simulator.commands.publish import report_language
     from simulator.diagnosis.ask_again import MOST_PAIRS, ask_again, sought
     from simulator.diagnosis.root_cause import articles_of, found_before
-    from simulator.reports.fix_words import FIXES
+    from simulator.report.fixes import FIXES
     from simulator.stats.outcome import figures_of
 
     language, known = report_language(results), found_before(results).keys()

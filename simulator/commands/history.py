@@ -12,7 +12,7 @@ from simulator.core.settings import Settings, load
 
 if TYPE_CHECKING:
     from simulator.core.types import Language
-    from simulator.reports.history_words import Told
+    from simulator.report.history import HistoryReport
     from simulator.stats.history import History, PastRun
 
 # fmt: off
@@ -61,11 +61,10 @@ def _asked_for(runs: "tuple[PastRun, ...]", flags: dict[str, Any], given: Settin
 def _show(found: "History", given: Settings, html: str | None) -> None:
     from rich.console import Console
 
-    from simulator.reports.history_console import paint
-    from simulator.reports.history_words import Told
+    from simulator.report.history import HistoryReport, paint
     from simulator.stats.history import as_json
 
-    told = Told(found, _language(found, given))
+    told = HistoryReport(found, _language(found, given))
     if html:
         _write(Path(html), told)
     paint(told, Console(stderr=given.json_output), html or "")
@@ -80,9 +79,9 @@ def _language(found: "History", given: Settings) -> "Language":
     return found.runs[-1].language if found.runs else "ja"
 
 
-def _write(path: Path, told: "Told") -> None:
+def _write(path: Path, told: "HistoryReport") -> None:
     from simulator.core.errors import InputError
-    from simulator.reports.html_history import page
+    from simulator.report.history import page
 
     try:
         path.write_text(page(told), encoding="utf-8")

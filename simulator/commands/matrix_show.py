@@ -36,8 +36,8 @@ def paint_cell(path: Path, settings: Settings) -> str:
     from simulator.commands.publish import improvements_for, report_language
     from simulator.commands.sinks import write_atomically
     from simulator.matrix.cells import silence
-    from simulator.reports.html import render
-    from simulator.reports.standing import standings
+    from simulator.report.html import render
+    from simulator.report.judges import standings
     from simulator.stats.outcome import figures_of, gate_of
     from simulator.storage.results import counted
     from simulator.storage.run_file import read_run

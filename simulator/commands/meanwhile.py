@@ -72,6 +72,6 @@ def _read(offline: bool) -> None:
     if not offline:
         import_module("openai")
     import_module("simulator.commands.publish")
-    import_module("simulator.reports.html")
-    import_module("simulator.reports.html_page").prepare()
-    import_module("simulator.reports.console")
+    import_module("simulator.report.html")
+    import_module("simulator.report.html").prepare()
+    import_module("simulator.report.console")

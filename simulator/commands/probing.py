@@ -58,7 +58,7 @@ def _announce(work: "Probing") -> None:
     from simulator.commands.announce import counted
     from simulator.commands.calibrate import total
     from simulator.core.roles import LEXICAL
-    from simulator.reports.standing import family_notes
+    from simulator.report.judges import family_notes
 
     model = work.stage.models()["judge"]
     said = f"{counted(len(work.probes), 'pair')}, {counted(len(work.exhibits), 'answer')} to grade,"
@@ -75,7 +75,7 @@ def _show(work: "Probing", bias: "Bias", paths: dict[str, Path | None]) -> None:
     from simulator.calibration.console import WORDS
     from simulator.calibration.probe_console import ProbeReport
     from simulator.core.templates import LANGUAGES
-    from simulator.reports.standing import family_notes
+    from simulator.report.judges import family_notes
 
     models, settings = work.stage.models(), work.settings.model_dump()
     key = work.grader
@@ -91,7 +91,7 @@ def _show(work: "Probing", bias: "Bias", paths: dict[str, Path | None]) -> None:
 
 
 def _as_json(work: "Probing", bias: "Bias", paths: dict[str, Path | None]) -> dict[str, Any]:
-    from simulator.reports.standing import family_notes
+    from simulator.report.judges import family_notes
 
     spent, models = work.stage.ledger, work.stage.models()
     return {

@@ -14,9 +14,9 @@ from simulator.core.types import Language, RedRules, Results
 from simulator.grading.panel import contest, is_contest, not_graded, printed
 from simulator.load.figures import as_json as load_json
 from simulator.load.figures import load_of
-from simulator.reports.sections import sections
-from simulator.reports.standing import Standings, standings
-from simulator.reports.told import Told
+from simulator.report.context import ReportContext
+from simulator.report.judges import JudgeTrusts, standings
+from simulator.report.run import sections
 from simulator.runner.masking import masks_of
 from simulator.stats.answerability import answerability, handovers
 from simulator.stats.figures import Summary
@@ -29,7 +29,7 @@ from simulator.storage.runs import replay_of
 
 if TYPE_CHECKING:
     from simulator.diagnosis.recommendations import Improvements
-    from simulator.reports.html_pair import Painted
+    from simulator.report.html_comparison import PageParts
     from simulator.stats.comparison import Changes
 
 DONE, MISSED, TO_MEND, INCOMPLETE = 0, 1, 2, 3
@@ -73,7 +73,7 @@ def _show(path: Path, settings: Settings) -> int:
     if load := load_of(results, summary):
         shown["load"] = load_json(load)
     mends = improvements_for(results, summary, settings, language)
-    from simulator.reports.html import render  # jinja2: only when there is something to paint
+    from simulator.report.html import render  # jinja2: only when there is something to paint
 
     if _is_silent(summary):
         say_silent(results)
@@ -85,7 +85,7 @@ def _show(path: Path, settings: Settings) -> int:
         sys.stdout.write(json.dumps(shown, ensure_ascii=False) + "\n")
     elif is_contest(results):
         _print_contest(results)
-    told = Told(results, summary, gate, language, settings.check_format, mends=mends)
+    told = ReportContext(results, summary, gate, language, settings.check_format, mends=mends)
     _paint_all(Painting(told, path.parent, settings, shown))
     return _exit_code(gate) or (INCOMPLETE if _is_silent(summary) else DONE)
 
@@ -135,9 +135,11 @@ def publish_pair(before: Path, after: Path) -> int:
     return DONE
 
 
-def paint_pair(earlier: "Painted", later: "Painted", path: Path, changes: "Changes | None" = None) -> Path:
+def paint_pair(
+    earlier: "PageParts", later: "PageParts", path: Path, changes: "Changes | None" = None
+) -> Path:
     """Writes the page of two runs beside the run file of the later one."""
-    from simulator.reports.html import side_by_side
+    from simulator.report.html import side_by_side
 
     language = report_language(later.results)
     known = standings(later.results, later.summary, language)
@@ -147,23 +149,23 @@ def paint_pair(earlier: "Painted", later: "Painted", path: Path, changes: "Chang
     return page
 
 
-def held_against(before: Path, after: Path) -> tuple["Painted", "Painted"]:
+def held_against(before: Path, after: Path) -> tuple["PageParts", "PageParts"]:
     """Two runs with their figures, what is red by the rules of the later one."""
     later = painted(after)
     return painted(before, later.summary.rules), later
 
 
-def painted(path: Path, rules: RedRules | None = None) -> "Painted":
+def painted(path: Path, rules: RedRules | None = None) -> "PageParts":
     """A finished run with its figures, by its own settings or by other rules for red."""
-    from simulator.reports.html_pair import Painted
+    from simulator.report.html_comparison import PageParts
 
     results = counted(read_run(path))
     settings = from_run(results.run.settings, **({"red": rules} if rules else {}))
     summary = figures_of(results, settings)
-    return Painted(results, summary, gate_of(results, summary, settings))
+    return PageParts(results, summary, gate_of(results, summary, settings))
 
 
-def _with_standings(shown: dict[str, Any], known: Standings, results: Results) -> dict[str, Any]:
+def _with_standings(shown: dict[str, Any], known: JudgeTrusts, results: Results) -> dict[str, Any]:
     """Beside every mean how far its judge agrees with people, and the drift check of the run."""
     for name, judge in shown["judges"].items():
         standing = known.judges.get(name)
@@ -197,7 +199,7 @@ def _paint(  # noqa: PLR0917 - all that the summary on a terminal says
     results: Results,
     summary: Summary,
     gate: Gate,
-    known: Standings,
+    known: JudgeTrusts,
     page: Path,
     mends: "Improvements",
     *,
@@ -205,7 +207,7 @@ def _paint(  # noqa: PLR0917 - all that the summary on a terminal says
 ) -> None:
     from rich.console import Console
 
-    from simulator.reports.console import paint
+    from simulator.report.console import paint
 
     language = report_language(results)
     paint(summary, gate, results, language, Console(stderr=aside), page, known, mends)

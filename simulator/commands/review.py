@@ -130,8 +130,8 @@ def _shown(path: Path, results: "Results", settings: Settings, read: "Read | Non
     """The figures, and the page beside the run file painted anew with them."""
     from simulator.commands.publish import improvements_for, report_language
     from simulator.commands.sinks import write_atomically
-    from simulator.reports.html import render
-    from simulator.reports.standing import standings
+    from simulator.report.html import render
+    from simulator.report.judges import standings
     from simulator.review.console import Shown
     from simulator.stats.outcome import figures_of, gate_of
     from simulator.stats.review import agreement, findings

@@ -15,7 +15,7 @@ from simulator.core.settings import Settings
 from simulator.data.files import beside
 
 if TYPE_CHECKING:
-    from simulator.reports.told import Told
+    from simulator.report.context import ReportContext
 
 # Of report.json: raised when a key changes its meaning or goes, never for a new one.
 JSON_SCHEMA = 1
@@ -25,7 +25,7 @@ JSON_SCHEMA = 1
 class Painting:
     """What a sink may need: the run in words and figures, its folder, the settings, `--json`'s object."""
 
-    told: "Told"
+    told: "ReportContext"
     folder: Path
     settings: Settings
     shown: dict[str, Any]
@@ -75,7 +75,7 @@ def write_atomically(path: Path, content: str | bytes | Iterable[str]) -> None:
 
 
 def _xlsx(painting: Painting) -> str:
-    from simulator.reports.worksheets import worksheets
+    from simulator.report.worksheets import worksheets
     from simulator.sheets import excel
     from simulator.storage.run_file import NAME
 
@@ -84,7 +84,7 @@ def _xlsx(painting: Painting) -> str:
 
 def _sheets(painting: Painting) -> str:
     from simulator.core.translations import plain
-    from simulator.reports.worksheets import worksheets
+    from simulator.report.worksheets import worksheets
     from simulator.sheets import google_push
     from simulator.sheets.google_api import Target, target
     from simulator.sheets.google_push import new_sheet
@@ -119,7 +119,7 @@ def _check_sheet(settings: Settings) -> None:
 
 
 def _json(painting: Painting) -> str:
-    from simulator.reports.json_file import json_lines
+    from simulator.report.files import json_lines
 
     return _file(
         painting, "report.json", json_lines({"schema": JSON_SCHEMA, **painting.shown}, painting.told)
@@ -127,19 +127,19 @@ def _json(painting: Painting) -> str:
 
 
 def _csv(painting: Painting) -> str:
-    from simulator.reports.csv_file import csv_bytes
+    from simulator.report.files import csv_bytes
 
     return _file(painting, "report.csv", csv_bytes(painting.told, painting.settings.csv_encoding))
 
 
 def _junit(painting: Painting) -> str:
-    from simulator.reports.junit import junit_xml
+    from simulator.report.files import junit_xml
 
     return _file(painting, "junit.xml", junit_xml(painting.told))
 
 
 def _markdown(painting: Painting) -> str:
-    from simulator.reports.markdown import markdown
+    from simulator.report.markdown import markdown
 
     return _file(painting, "report.md", markdown(painting.told))
 
@@ -153,7 +153,7 @@ def _file(painting: Painting, name: str, content: str | bytes | Iterable[str]) -
 def _own(name: str, painting: Painting) -> str:
     """A function of the user's own; it is given what its parameters name."""
     from simulator.core.shelves import told as told_by
-    from simulator.reports.worksheets import worksheets
+    from simulator.report.worksheets import worksheets
 
     function = _function(name)
     told = painting.told

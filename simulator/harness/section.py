@@ -6,8 +6,7 @@ from typing import Any
 from simulator.core.translations import plain
 from simulator.core.types import Language, Results
 from simulator.harness.naming import NOTE, TEXT, metric_name
-from simulator.reports.section import Section
-from simulator.reports.table import Cell, Table, count
+from simulator.report.tables import Cell, Section, Table, count
 
 
 def section(results: Results, language: Language) -> Section | None:

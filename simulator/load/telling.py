@@ -7,7 +7,7 @@ from simulator.core.templates import Texts
 from simulator.core.translations import Words, points
 from simulator.core.types import Language, Results
 from simulator.load.figures import Level, Load, Times, load_of
-from simulator.reports.extras import LoadFact, LoadText
+from simulator.report.extras import LoadFact, LoadText
 from simulator.stats.figures import Summary
 
 TEXT = Texts(Path(__file__).with_name("words.toml"))

@@ -12,7 +12,7 @@ from simulator.core.types import Case
 from simulator.data.files import plain_suffix
 from simulator.data.values import READERS, Cell
 from simulator.making.kinds import Rejected
-from simulator.reports.sheet_questions import history_lines
+from simulator.report.worksheets import history_lines
 
 COLUMNS = (
     "id", "question", "language", "history", "references", "passages", "answerable", "handover", "goal",

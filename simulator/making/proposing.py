@@ -35,7 +35,7 @@ def check(sheet: str | None, worksheet: str | None) -> None:
 
 def propose(cases: Sequence[Case], sheet: str, worksheet: str, language: Language) -> Proposed:
     """Adds rows for what is not there yet; rows that are there, people's and ours, stay as they are."""
-    from simulator.reports.sheet_questions import proposals_sheet
+    from simulator.report.worksheets import proposals_sheet
     from simulator.sheets import google_pull, google_push
     from simulator.sheets.google_api import target
 
@@ -54,6 +54,6 @@ def propose(cases: Sequence[Case], sheet: str, worksheet: str, language: Languag
 
 
 def _said(case: Case, language: Language) -> str:
-    from simulator.reports.sheet_questions import history_lines
+    from simulator.report.worksheets import history_lines
 
     return "\n".join(filter(None, [history_lines(case.history, language), case.question]))

@@ -9,7 +9,7 @@ from rich.text import Text
 from simulator.core.document import wrap
 from simulator.core.translations import plain
 from simulator.pairwise.sections import Shown, sections
-from simulator.reports.listing import Item, Section
+from simulator.report.listing import Item, Section
 
 _ALARM, _SOFT, _TITLE = "bold red", "dim", "bold underline"
 

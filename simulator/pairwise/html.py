@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from simulator.core.translations import plain
 from simulator.pairwise.sections import Shown, say_in, sections
-from simulator.reports.html_page import part, policy
+from simulator.report.html import part, policy
 
 FOLDER = Path(__file__).parent
 # The length of a whole bar.

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from simulator.core.document import escaped
 from simulator.pairwise.sections import Shown, sections
-from simulator.reports.listing import Section
+from simulator.report.listing import Section
 
 
 def markdown(shown: Shown) -> str:

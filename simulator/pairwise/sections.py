@@ -8,7 +8,7 @@ from simulator.core.types import Language
 from simulator.pairwise.figures import Compared, Duel, Share
 from simulator.pairwise.outcome import Outcome
 from simulator.pairwise.words import WORDS
-from simulator.reports.listing import Item, Say, Section
+from simulator.report.listing import Item, Say, Section
 
 # Clear wins shown of each run, and how much of each text.
 EXAMPLES, LONGEST = 3, 160

@@ -9,8 +9,8 @@ from simulator.core.translations import plain
 from simulator.core.types import PASSED, Language
 from simulator.matrix.figures import CellFigures, Compared, DataFigures, JudgeFigures
 from simulator.matrix.plan import Cell as Place
+from simulator.report.tables import Cell, Table, count
 from simulator.reports.matrix_words import NOTHING, Told, figure, mean_text
-from simulator.reports.table import Cell, Table, count
 from simulator.runner.chains import WHOLE
 
 TEXTS = Texts(Path(__file__).with_name("chain.toml"))

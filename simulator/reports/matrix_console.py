@@ -2,14 +2,14 @@
 
 from rich.console import Console
 
-from simulator.reports.change_console import Lines
-from simulator.reports.console import paint_sections
+from simulator.report.comparison import ConsoleLines
+from simulator.report.console import paint_sections
 from simulator.reports.matrix_words import Told
 
 
 def paint(told: Told, console: Console, page: str = "") -> None:
     """Prints the comparison; `page` is where it was written as a page."""
-    lines = Lines(console)
+    lines = ConsoleLines(console)
     lines.title(f"{told.title}  {told.found.id}")
     lines.line(told.headline(), "bold")
     paint_sections(told.sections(), told.words, console)

@@ -1,7 +1,7 @@
 """A matrix as Markdown: short enough for a comment on a pull request."""
 
 from simulator.core.document import escaped
-from simulator.reports.markdown import section_text
+from simulator.report.markdown import section_text
 from simulator.reports.matrix_words import Told
 
 

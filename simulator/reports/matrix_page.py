@@ -7,9 +7,9 @@ from markupsafe import Markup
 
 from simulator.core.document import local
 from simulator.matrix.figures import CellFigures, DataFigures
-from simulator.reports import html_page
+from simulator.report import html
+from simulator.report.tables import Cell
 from simulator.reports.matrix_words import Told, figure
-from simulator.reports.table import Cell
 from simulator.stats.summary import excerpt
 
 WIDTH, LEFT = 720, 210
@@ -77,8 +77,8 @@ class Block:
 
 def page(told: Told) -> str:
     """The whole page as one string of HTML; it needs no network and runs no script."""
-    style = f"{html_page.part('report.css')}\n{_STYLE}"
-    return html_page.template("matrix.html.j2").render(
+    style = f"{html.part('report.css')}\n{_STYLE}"
+    return html.template("matrix.html.j2").render(
         told=told,
         say=told.say,
         language=told.language,
@@ -89,7 +89,7 @@ def page(told: Told) -> str:
         width=WIDTH,
         left=LEFT,
         style=Markup(style),  # noqa: S704 - ours
-        policy=html_page.policy(style, ""),
+        policy=html.policy(style, ""),
     )
 
 

@@ -7,9 +7,8 @@ from simulator.core.templates import Texts
 from simulator.core.translations import Words, plain
 from simulator.core.types import PASSED, Language
 from simulator.matrix.figures import CellFigures, Compared, DataFigures, JudgeFigures, is_best
-from simulator.reports.change_words import signed
-from simulator.reports.section import Section
-from simulator.reports.table import Cell, Table, count
+from simulator.report.comparison import signed
+from simulator.report.tables import Cell, Section, Table, count
 from simulator.stats.comparison import FEWEST_CASES
 
 TEXTS = Texts(Path(__file__).with_name("matrix.toml"))

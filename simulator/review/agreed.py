@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from simulator.core.translations import plain
 from simulator.core.types import Language
-from simulator.reports.listing import Item, Say, Section
+from simulator.report.listing import Item, Say, Section
 from simulator.review.section import SHOWN, percent, words_in
 from simulator.stats.review import DisputedTurn, Review
 from simulator.stats.summary import excerpt

@@ -14,8 +14,8 @@ from rich.text import Text
 from simulator.core.document import wrap
 from simulator.core.translations import plain, points, words_of
 from simulator.core.types import Language
-from simulator.reports.listing import Section
-from simulator.reports.notes import corrected_line, notes_of_people
+from simulator.report.context import corrected_line, notes_of_people
+from simulator.report.listing import Section
 from simulator.review.agreed import blind_sections
 from simulator.review.section import WORDS, words_in
 from simulator.review.teams import team_sections

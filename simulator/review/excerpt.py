@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from simulator.core.document import escaped
 from simulator.core.types import Language
-from simulator.reports.listing import Item, Say, Section
+from simulator.report.listing import Item, Say, Section
 from simulator.review.agreed import blind_sections
 from simulator.review.section import words_in
 from simulator.review.teams import team_sections

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from simulator.core.templates import Texts
 from simulator.core.types import Language
-from simulator.reports.listing import Say
+from simulator.report.listing import Say
 
 WORDS = Texts(Path(__file__).with_name("words.toml"))
 # Shown of each list; the rest is in `--json`.

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from simulator.core.types import Language
-from simulator.reports.listing import Item, Section
+from simulator.report.listing import Item, Section
 from simulator.review.section import SHOWN, percent, words_in
 from simulator.sheets.model import SheetWords
 from simulator.stats.review import PENDING, TOP, Article, Findings, PendingReviews, ReviewedTurn

@@ -1,0 +1,130 @@
+"""A run as CSV, one row per turn: for spreadsheets that people open by a double click."""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from simulator.core.translations import plain
+from simulator.report.context import ReportContext
+from simulator.report.tables import turn_rows
+
+# What a spreadsheet would take for a formula, also after blanks; full-width signs, too.
+_FORMULA = tuple("=+-@＝＋－＠\t\r")
+# Stands where an encoding lacks a character, and is seen: the printer's geta.
+GETA = "〓"
+HEAD = (
+    "conversation", "turn", "persona", "case", "language", "ended", "user", "answer", "answer_failure",
+    "answer_seconds", "passages", "red", "severity", "marks", "reason",
+)  # fmt: skip
+
+
+def csv_bytes(told: ReportContext, encoding: str = "utf-8") -> bytes:
+    """The file's content: UTF-8 with BOM, or CP932 with 〓 for every character that it lacks.
+
+    Text that a spreadsheet would take for a formula is led by an apostrophe.
+    """
+    out = io.StringIO(newline="")
+    writer = csv.writer(out)
+    judges = list(told.summary.judges)
+    graded = [f"{name}.{part}" for name in judges for part in ("grade", "reason")]
+    writer.writerow([*HEAD, *graded])
+    for row in turn_rows(told):
+        scores = [row["scores"].get(name, {}) for name in judges]
+        cells = [row[key] for key in HEAD]
+        cells += [value for score in scores for value in (score.get("raw"), score.get("reason"))]
+        writer.writerow([_cell(value) for value in cells])
+    return encoded(out.getvalue(), encoding)
+
+
+def encoded(text: str, encoding: str) -> bytes:
+    """The text in an encoding that people's spreadsheets open."""
+    if encoding.lower().replace("-", "") == "utf8":
+        return text.encode("utf-8-sig")
+    kept = "".join(each if _has(encoding, each) else GETA for each in text)
+    return kept.encode(encoding)
+
+
+def _has(encoding: str, letter: str) -> bool:
+    try:
+        letter.encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, bool):
+        return "red" if value else ""
+    if isinstance(value, list):
+        value = "|".join(map(str, value))
+    if not isinstance(value, str):
+        return value
+    text = plain(value)
+    return f"'{text}" if text.lstrip(" \u3000").startswith(_FORMULA) else text
+
+
+def json_lines(figures: Mapping[str, Any], told: ReportContext) -> Iterator[str]:
+    """The file in pieces, a turn at a time: `figures` (there must be some), then `rows`; indented by 2."""
+    yield _dumps(figures).removesuffix("\n}") + ',\n  "rows": ['
+    between = ""
+    for row in turn_rows(told):
+        yield f"{between}\n    " + _dumps(row).replace("\n", "\n    ")
+        between = ","
+    yield "\n  ]\n}\n" if between else "]\n}\n"
+
+
+def _dumps(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def junit_xml(told: ReportContext) -> str:
+    """A test case per turn (a red one failed, an ungraded one is an error), and one for the target."""
+    rows = list(turn_rows(told))
+    gate, name = told.gate, f"rehearsal {told.results.run.id}"
+    suite = Element("testsuite", name=_text(name), tests=str(len(rows) + (gate.passed is not None)))
+    for row in rows:
+        suite.append(_case(row, told.summary.primary))
+    if gate.passed is not None:
+        suite.append(_target(told))
+    for kind in ("failure", "error"):
+        suite.set(f"{kind}s", str(len(suite.findall(f"testcase/{kind}"))))
+    suite.set("time", f"{told.summary.seconds:.3f}")
+    indent(suite)
+    return tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _case(row: dict[str, object], primary: str) -> Element:
+    title = f"{row['case']} turn {row['turn']}"
+    case = Element("testcase", classname=_text(row["persona"]), name=_text(title))
+    scores = row["scores"]
+    verdict = scores.get(primary) if isinstance(scores, dict) else None
+    said = f"Q: {row['user']}\nA: {row['answer']}"
+    if row["red"]:
+        SubElement(case, "failure", type=_text(row["severity"]), message=_text(row["reason"])).text = _text(
+            said
+        )
+    elif verdict is None or verdict["state"] == "failed":
+        why = verdict["reason"] if verdict else "not graded"
+        SubElement(case, "error", type="ungraded", message=_text(why)).text = _text(said)
+    elif verdict["state"] == "skipped":
+        SubElement(case, "skipped", message=_text(verdict["reason"]))
+    return case
+
+
+def _target(told: ReportContext) -> Element:
+    gate = told.gate
+    case = Element("testcase", classname="gate", name=f"target {gate.asked}")
+    if not gate.passed:
+        SubElement(case, "failure", type="gate", message=_text("; ".join(gate.reasons)))
+    return case
+
+
+def _text(value: object) -> str:
+    return _NOT_XML.sub("\ufffd", plain(str(value)))
