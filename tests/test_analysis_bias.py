@@ -4,10 +4,9 @@ import json
 
 import pytest
 
+from simulator.addons.bias_probes.plan import bundled, probes
 from simulator.core.templates import LANGUAGES
 from simulator.core.types import GradingContext, Score, State
-from simulator.probes.making import probes
-from simulator.probes.sources import bundled
 from simulator.stats.bias import Bias, BiasRow, Probe, bias_table, is_bound, measure_bias
 from tests.playing import RUBRICS, a_stage
 from tests.servers.openai import OpenAIServer

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simulator.addons.bias_probes.plan import bundled, probes
 from simulator.core.types import Case, GradingContext, Language, Passage
 from simulator.models.families import same_family
-from simulator.probes.making import probes
-from simulator.probes.sources import bundled
 from simulator.stats.bias import KINDS, Probe
 from simulator.text.numerals import quantities
 from tests.properties import examples

@@ -16,9 +16,9 @@ from simulator.core.settings import load
 from simulator.core.translations import language_of, told_in
 
 if TYPE_CHECKING:
+    from simulator.addons.bias_probes.grade import ProbeRequest
     from simulator.calibration.comparison import Compared
     from simulator.calibration.outcome import Calibrating
-    from simulator.calibration.probing import ProbeWish
     from simulator.core.settings import Settings
     from simulator.core.types import Score, Spending
     from simulator.stats.judge_trust import Calibration
@@ -118,9 +118,9 @@ def command(  # noqa: PLR0917 - one for each option
         {"--cases": cases, "--knowledge": knowledge, "--language": language}, probes=probes,
     )  # fmt: skip
     if probes:
-        from simulator.calibration.probing import ProbeWish, named, spoken
+        from simulator.addons.bias_probes.grade import ProbeRequest, named, spoken
 
-        asked = ProbeWish(named(judge), cases, knowledge, spoken(language), limit)
+        asked = ProbeRequest(named(judge), cases, knowledge, spoken(language), limit)
         return _probe(asked, settings, Path(calibrations))
     from simulator.calibration.outcome import Calibrating, Wish
 
@@ -143,12 +143,12 @@ def _check_mode(needed: "Given", labels: "Given", probing: "Given", *, probes: b
         raise InputError(msg)
 
 
-def _probe(wish: "ProbeWish", settings: "Settings", folder: Path) -> int:
-    from simulator.calibration.probing import Probing
+def _probe(wish: "ProbeRequest", settings: "Settings", folder: Path) -> int:
+    from simulator.addons.bias_probes.grade import ProbeRun
     from simulator.commands.probing import perform
 
     with contextlib.redirect_stdout(sys.stderr):
-        work = Probing(wish, settings, folder)
+        work = ProbeRun(wish, settings, folder)
     return perform(work)
 
 

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from simulator.calibration.probing import Probing
+    from simulator.addons.bias_probes.grade import ProbeRun
     from simulator.core.types import Language
     from simulator.stats.bias import Bias, BiasRow
 
 DONE, INCOMPLETE = 0, 3
 
 
-def perform(work: "Probing") -> int:
+def perform(work: "ProbeRun") -> int:
     """Grades all probes, shows and keeps what came of it; gives the exit code."""
     from simulator.commands.calibrate import show_forecast
     from simulator.core.errors import InputError, RehearsalError
@@ -41,20 +41,20 @@ def perform(work: "Probing") -> int:
     return _exit_code(work)
 
 
-def _graded(work: "Probing") -> "Bias":
+def _graded(work: "ProbeRun") -> "Bias":
     from simulator.commands.calibrate import progress_on_stderr
 
     with progress_on_stderr(len(work.exhibits)) as progress, contextlib.redirect_stdout(sys.stderr):
         return asyncio.run(work.grade(progress))
 
 
-def _kept(work: "Probing") -> str:
+def _kept(work: "ProbeRun") -> str:
     if work.settings.cache in ("on", "refresh"):
         return "What was graded is in the response cache: the same command pays for the rest only."
     return f"With --cache {work.settings.cache} nothing was kept."
 
 
-def _announce(work: "Probing") -> None:
+def _announce(work: "ProbeRun") -> None:
     from simulator.commands.announce import counted
     from simulator.commands.calibrate import total
     from simulator.core.roles import LEXICAL
@@ -69,11 +69,11 @@ def _announce(work: "Probing") -> None:
         _say(f"Warning: {note.text}" if note.alarm else note.text)
 
 
-def _show(work: "Probing", bias: "Bias", paths: dict[str, Path | None]) -> None:
+def _show(work: "ProbeRun", bias: "Bias", paths: dict[str, Path | None]) -> None:
     from rich.console import Console
 
+    from simulator.addons.bias_probes.report import ProbeReport
     from simulator.calibration.console import WORDS
-    from simulator.calibration.probe_console import ProbeReport
     from simulator.core.templates import LANGUAGES
     from simulator.report.judges import family_notes
 
@@ -90,7 +90,7 @@ def _show(work: "Probing", bias: "Bias", paths: dict[str, Path | None]) -> None:
         sys.stdout.write(json.dumps(_as_json(work, bias, paths), ensure_ascii=False) + "\n")
 
 
-def _as_json(work: "Probing", bias: "Bias", paths: dict[str, Path | None]) -> dict[str, Any]:
+def _as_json(work: "ProbeRun", bias: "Bias", paths: dict[str, Path | None]) -> dict[str, Any]:
     from simulator.report.judges import family_notes
 
     spent, models = work.stage.ledger, work.stage.models()
@@ -126,7 +126,7 @@ def _is_of(row: "BiasRow", judge: str) -> bool:
     return row.judge in (judge, f"{judge}.correctness")
 
 
-def _exit_code(work: "Probing") -> int:
+def _exit_code(work: "ProbeRun") -> int:
     failed, tried = work.states["failed"], work.states["failed"] + work.states["scored"]
     if failed <= work.settings.max_failed * tried:
         return DONE

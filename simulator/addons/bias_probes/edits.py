@@ -2,9 +2,12 @@
 
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
+from simulator.core.templates import read_toml
 from simulator.core.types import Language
 from simulator.text.numerals import quantities
 from simulator.text.segments import normalise
@@ -229,3 +232,182 @@ _FIGURES: dict[Language, tuple[_Figure, ...]] = {
         _figure("count", rf"{_NUMBER}%", _counts),
     ),
 }  # fmt: skip
+
+
+FILE = Path(__file__).with_name("flips.toml")
+# Labels of buttons and questions that are quoted keep their words.
+_QUOTED = re.compile(r"「[^」]*」|\"[^\"]*\"")
+_ENDED = re.compile(r"[。！？\n]|[.!?](?=\s|$)")
+# Nothing, or one sentence with a telephone number.
+_ONLY_CONTACT = re.compile(r"|[^。\n]*\d{3}-\d{3,4}[^。\n]*。?")
+
+
+class _Rule(NamedTuple):
+    """One way to turn a sentence, as flips.toml has it."""
+
+    sort: str
+    find: re.Pattern[str]
+    put: str
+    turns: str
+    unless: re.Pattern[str] | None
+    beside: re.Pattern[str] | None
+
+
+class _Rules(NamedTuple):
+    rules: tuple[_Rule, ...]
+    openings: dict[str, re.Pattern[str]]
+
+
+def opposite_flips(answer: str, language: Language) -> list[Flip]:
+    """Every turnable sentence of the answer, turned once, each in an answer of its own."""
+    known, spans = _rules(language), [match.span() for match in _QUOTED.finditer(answer)]
+    flips: list[Flip] = []
+    for rule in known.rules:
+        for match in rule.find.finditer(answer):
+            if any(start < match.end() and match.start() < end for start, end in spans):
+                continue
+            spans.append(match.span())
+            if not _is_kept(rule, answer, match):
+                flips.append(_flip(rule, answer, match, known.openings))
+    return flips
+
+
+def _is_kept(rule: _Rule, answer: str, match: re.Match[str]) -> bool:
+    """Whether the sentence must stay: a condition states nothing, and what follows may presuppose a "yes"."""
+    before, after = answer[: match.start()], answer[match.end() :]
+    ends = [end.end() for end in _ENDED.finditer(before)]
+    opening = before[ends[-1] :] if ends else before
+    rest = _ENDED.split(after, maxsplit=1)
+    if rule.turns == "no" and len(rest) > 1 and not _ONLY_CONTACT.fullmatch(rest[1].strip()):
+        return True
+    whole = opening + match[0] + rest[0]
+    return bool((rule.unless and rule.unless.search(opening)) or (rule.beside and rule.beside.search(whole)))
+
+
+def _flip(rule: _Rule, answer: str, match: re.Match[str], openings: dict[str, re.Pattern[str]]) -> Flip:
+    new = _agreeing(match.expand(rule.put))
+    text = answer[: match.start()] + new + answer[match.end() :]
+    opening = openings.get(rule.turns)
+    found = opening.search(answer) if opening else None
+    if found and not _ENDED.search(answer[: match.start()]):
+        text = text[found.end() :]
+        text = text[:1].upper() + text[1:]
+    return Flip(rule.sort, match[0].strip(), new.strip(), text)
+
+
+def _agreeing(text: str) -> str:
+    """`a(n) early` as an early, `a(n) fee` as a fee; `apply+s` as applies, `roll+s` as rolls."""
+    text = re.sub(r"\ba\(n\) +(?=[aeiou])", "an ", text)
+    text = re.sub(r"\ba\(n\) *", "a ", text)
+    text = re.sub(r"(?<=[^aeiou])y\+s\b", "ies", text)
+    return re.sub(r"\+s\b", "s", text)
+
+
+@cache
+def _rules(language: Language) -> _Rules:
+    table = read_toml(FILE)[language]
+    rules = [
+        _Rule(
+            row["sort"], re.compile(row["find"]), row["put"], row["turns"],
+            *(re.compile(row[key]) if key in row else None for key in ("unless", "beside")),
+        )
+        for row in table["rules"]
+    ]  # fmt: skip
+    openings = {"yes": re.compile(table["opening_of_no"]), "no": re.compile(table["opening_of_yes"])}
+    return _Rules(tuple(rules), openings)
+
+
+PLAIN_FILE = Path(__file__).with_name("curt.toml")
+
+_U = dict(zip("いきぎしちにびみり", "うくぐすつぬぶむる", strict=True))
+_A = dict(zip("いきぎしちにびみり", "わかがさたなばまら", strict=True))
+_TE = {"み": "んで", "び": "んで", "に": "んで", "ち": "って", "り": "って", "い": "って"} | {
+    "き": "いて", "ぎ": "いで", "し": "して"
+}  # fmt: skip
+_E_ROW = "えけげせてねべめれぜで"
+# Verbs that keep their stem although it ends in i: でき(る), 過ぎ(る), 見(る), て い(る).
+_KEEPS = re.compile(
+    r"(?:でき|出来|起き|過ぎ|すぎ|足り|借り|降り|感じ|信じ|生じ|閉じ|落ち|伸び|用い|見|着|[てで]い)$"
+)
+# 直し is a stem of 直す, 確認し one of 確認する: after a lone kanji し belongs to the verb.
+_OWN_SHI = re.compile(r"(?:^|[^一-龥々])[一-龥々]し$")
+
+_ENDING = re.compile(r"(?<=[ぁ-ん一-龥])(ませんでした|ません|ました|ます)")
+_REQUEST = re.compile(r"(?:お|ご)([一-龥々]+[ぁ-ん]{0,2}(?:[一-龥]{1,2}[ぁ-ん]{0,2})?)ください")
+_PREFIX = re.compile(r"(?<![一-龥ァ-ヶ])(?:お|ご)(?=[一-龥])(?!客|金|互|飯|宅|店)")
+_PLAIN_QUOTED = re.compile(r"(「[^」]*」|\"[^\"]*\")")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"])")
+
+
+def plainly(text: str, language: Language) -> str:
+    """The text in plain, short sentences; quoted words stay as they are."""
+    if language == "en":
+        said = (_replaced(sentence, "en") for sentence in _SENTENCE.split(text))
+        return " ".join(sentence[:1].upper() + sentence[1:] for sentence in said if sentence)
+    pieces = _PLAIN_QUOTED.split(text)
+    return "".join(piece if at % 2 else _plain(piece) for at, piece in enumerate(pieces))
+
+
+def _replaced(text: str, language: Language) -> str:
+    for find, put in _pairs(language):
+        text = find.sub(put, text)
+    return text
+
+
+def _plain(text: str) -> str:
+    text = _REQUEST.sub(lambda match: _asked(match[1]), _replaced(text, "ja"))
+    return _conjugated(_PREFIX.sub("", text))
+
+
+def _asked(stem: str) -> str:
+    """A request: 申し込み as 申し込んで, 返却 as 返却して, 申し出 as 申し出て."""
+    last = stem[-1]
+    if last in _TE and not _KEEPS.search(stem):
+        return stem[:-1] + _TE[last]
+    is_noun = re.fullmatch(r"[一-龥々]+", stem)
+    return stem + ("して" if is_noun else "て")
+
+
+def _conjugated(text: str) -> str:
+    """Every verb that ends politely, in its plain form."""
+    done, at = "", 0
+    for match in _ENDING.finditer(text):
+        done += text[at : match.start()]
+        done = _form(done, match[1])
+        at = match.end()
+    return done + text[at:]
+
+
+def _form(stem: str, ending: str) -> str:
+    """The plain form of what `stem` ends with: かかり and ません give かからない."""
+    last, denies, past = stem[-1], ending.startswith("ません"), ending in {"ました", "ませんでした"}
+    if denies:
+        return _denied(stem) + ("なかった" if past else "ない")
+    if past:
+        return _past(stem)
+    if last == "し" and not _OWN_SHI.search(stem):
+        return stem[:-1] + "する"
+    if last in _E_ROW or _KEEPS.search(stem):
+        return stem + "る"
+    return stem[:-1] + _U[last] if last in _U else stem + ending
+
+
+def _denied(stem: str) -> str:
+    last = stem[-1]
+    if stem.endswith("あり"):
+        return stem[:-2]
+    if last in _E_ROW or _KEEPS.search(stem) or (last == "し" and not _OWN_SHI.search(stem)):
+        return stem
+    return stem[:-1] + _A.get(last, last)
+
+
+def _past(stem: str) -> str:
+    last = stem[-1]
+    if last in _TE and last != "し" and not _KEEPS.search(stem):
+        return stem[:-1] + _TE[last].replace("て", "た").replace("で", "だ")
+    return stem + "た"
+
+
+@cache
+def _pairs(language: Language) -> tuple[tuple[re.Pattern[str], str], ...]:
+    return tuple((re.compile(find), put) for find, put in read_toml(PLAIN_FILE)[language])

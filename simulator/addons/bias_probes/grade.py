@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple, cast, get_args
 
+from simulator.addons.bias_probes.plan import bundled, probes
 from simulator.core import shelves
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.roles import LEXICAL, endpoints
@@ -17,8 +18,6 @@ from simulator.data.knowledge import read_knowledge
 from simulator.grading.judge import Panel
 from simulator.grading.rubric import Rubric, load_judge
 from simulator.models.pricing import Ledger
-from simulator.probes.making import probes
-from simulator.probes.sources import bundled
 from simulator.runner.context import RunContext
 from simulator.runner.labelled import Grader, forecast, graders_of, worst_of
 from simulator.stats import judge_trust
@@ -26,7 +25,7 @@ from simulator.stats.bias import Bias, Probe, measure_bias
 from simulator.stats.judge_trust import BUNDLED, StoredBias, biases_save
 
 
-class ProbeWish(NamedTuple):
+class ProbeRequest(NamedTuple):
     """Which judges are probed, and with whose questions: the bundled ones, or a file and its knowledge."""
 
     judges: tuple[str, ...]
@@ -36,10 +35,10 @@ class ProbeWish(NamedTuple):
     limit: int | None = None
 
 
-class Probing:
+class ProbeRun:
     """One set of probes before the judges; made before anything is paid."""
 
-    def __init__(self, wish: ProbeWish, settings: Settings, folder: Path = judge_trust.FOLDER) -> None:
+    def __init__(self, wish: ProbeRequest, settings: Settings, folder: Path = judge_trust.FOLDER) -> None:
         """Makes the probes and reads the judges; connects to nothing yet."""
         self.wish, self.folder = wish, folder
         made = probes(*_questions(wish), language=wish.language, seed=settings.seed)
@@ -182,7 +181,7 @@ def spoken(language: str | None) -> Language | None:
     return cast(Language, language)
 
 
-def _questions(wish: ProbeWish) -> tuple[Sequence[Case], Sequence[Passage]]:
+def _questions(wish: ProbeRequest) -> tuple[Sequence[Case], Sequence[Passage]]:
     if wish.cases is None and wish.knowledge is None:
         return bundled()
     if wish.cases is None:
