@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 from benchmarks import lexical_validity, pairwise_validity
 from benchmarks.validity_pairs import Pairing, pairings
-from simulator.calibration.comparison import Compared, compare
-from simulator.calibration.console import bounded
+from simulator.addons.calibration.grade import LabelComparison, compare
+from simulator.addons.calibration.report import bounded
 from simulator.core.errors import InputError, RehearsalError, UnknownName
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, load
@@ -50,7 +50,7 @@ class Measured(NamedTuple):
 
     judge: str
     pairing: Pairing
-    compared: Compared
+    compared: LabelComparison
 
 
 class Bench:
@@ -81,7 +81,7 @@ class Bench:
 
     def _compared(
         self, file: LabelFile, pairing: Pairing, judge: str, graded: Sequence[GradedRow]
-    ) -> Compared | None:
+    ) -> LabelComparison | None:
         label = dimension(file, pairing.label, pairing.good)
         field, apart = JudgeName.of(judge).field, mark_between_references(file.rows)
         try:

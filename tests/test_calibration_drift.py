@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from simulator.calibration.drift import Frozen, drift, frozen_sets
-from simulator.calibration.outcome import Calibrating, Wish
+from simulator.addons.calibration.drift import Frozen, drift, frozen_sets
+from simulator.addons.calibration.report import CalibrationRequest, CalibrationRun
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings
 from simulator.stats.judge_trust import Calibration, Drift, save
@@ -40,7 +40,9 @@ def always(grade: int) -> Any:
 async def calibrated(server: OpenAIServer, path: Path) -> Calibration:
     """A stored calibration of the model at the server."""
     stage = a_stage(server, judges=("groundedness",))
-    work = Calibrating(Wish(str(path), "groundedness", "faithfulness"), Settings(offline=True))
+    work = CalibrationRun(
+        CalibrationRequest(str(path), "groundedness", "faithfulness"), Settings(offline=True)
+    )
     work.stage, work.judge = stage, "groundedness"
     graded = await work.grade(work.sitting(), lambda _: None)
     calibration = work.calibration(work.compare(graded))

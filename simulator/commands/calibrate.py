@@ -17,8 +17,8 @@ from simulator.core.translations import language_of, told_in
 
 if TYPE_CHECKING:
     from simulator.addons.bias_probes.grade import ProbeRequest
-    from simulator.calibration.comparison import Compared
-    from simulator.calibration.outcome import Calibrating
+    from simulator.addons.calibration.grade import LabelComparison
+    from simulator.addons.calibration.report import CalibrationRun
     from simulator.core.settings import Settings
     from simulator.core.types import Score, Spending
     from simulator.stats.judge_trust import Calibration
@@ -122,11 +122,11 @@ def command(  # noqa: PLR0917 - one for each option
 
         asked = ProbeRequest(named(judge), cases, knowledge, spoken(language), limit)
         return _probe(asked, settings, Path(calibrations))
-    from simulator.calibration.outcome import Calibrating, Wish
+    from simulator.addons.calibration.report import CalibrationRequest, CalibrationRun
 
-    wish = Wish(str(file), judge, str(label), good, by, precision, limit)
+    wish = CalibrationRequest(str(file), judge, str(label), good, by, precision, limit)
     with contextlib.redirect_stdout(sys.stderr):  # what a judge's own code prints is none of the result
-        work = Calibrating(wish, settings, Path(calibrations))
+        work = CalibrationRun(wish, settings, Path(calibrations))
     return _perform(work)
 
 
@@ -152,7 +152,7 @@ def _probe(wish: "ProbeRequest", settings: "Settings", folder: Path) -> int:
     return perform(work)
 
 
-def _perform(work: "Calibrating") -> int:
+def _perform(work: "CalibrationRun") -> int:
     from simulator.core.errors import InputError, RehearsalError
     from simulator.models.pricing import check_prices
 
@@ -180,7 +180,7 @@ def _perform(work: "Calibrating") -> int:
     return _exit_code(work, compared)
 
 
-def _stored(work: "Calibrating", calibration: "Calibration") -> Path | None:
+def _stored(work: "CalibrationRun", calibration: "Calibration") -> Path | None:
     """A sample does not replace the same calibration from more answers."""
     from simulator.stats import judge_trust
 
@@ -190,21 +190,26 @@ def _stored(work: "Calibrating", calibration: "Calibration") -> Path | None:
     return judge_trust.save(calibration, work.folder)
 
 
-def _show(work: "Calibrating", compared: "Compared", calibration: "Calibration", path: Path | None) -> None:
+def _show(
+    work: "CalibrationRun", compared: "LabelComparison", calibration: "Calibration", path: Path | None
+) -> None:
     from rich.console import Console
 
-    from simulator.calibration.console import Shown, paint
+    from simulator.addons.calibration.report import CalibrationReport, paint
 
     grader, _ = work.grader()
     console = Console(stderr=work.settings.json_output)
-    paint(Shown(calibration, compared, work.label, work.domain, work.settings.seed, grader, path), console)
+    paint(
+        CalibrationReport(calibration, compared, work.label, work.domain, work.settings.seed, grader, path),
+        console,
+    )
     if work.settings.json_output:
         shown = _as_json(work, compared, calibration, path)
         sys.stdout.write(json.dumps(shown, ensure_ascii=False) + "\n")
 
 
 def _as_json(
-    work: "Calibrating", compared: "Compared", calibration: "Calibration", path: Path | None
+    work: "CalibrationRun", compared: "LabelComparison", calibration: "Calibration", path: Path | None
 ) -> dict[str, Any]:
     spent, counts = work.stage.ledger, compared.counts
     about = {key: getattr(calibration, key) for key in ("judge", "label", "n", "rubric", "dataset", "model")}
@@ -224,7 +229,7 @@ def _as_json(
     }
 
 
-def _exit_code(work: "Calibrating", compared: "Compared") -> int:
+def _exit_code(work: "CalibrationRun", compared: "LabelComparison") -> int:
     counts = compared.counts
     tried = counts.rows - counts.skipped
     if counts.failed <= work.settings.max_failed * tried:
@@ -233,7 +238,7 @@ def _exit_code(work: "Calibrating", compared: "Compared") -> int:
     return INCOMPLETE
 
 
-def _announce(work: "Calibrating", estimate: "Spending") -> None:
+def _announce(work: "CalibrationRun", estimate: "Spending") -> None:
     from simulator.commands.announce import counted
 
     said = f"{counted(len(work.rows), 'answer')}, judge: {work.title}."

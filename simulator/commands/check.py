@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from simulator.runner.run import nothing_first
 
 if TYPE_CHECKING:
-    from simulator.calibration.drift import Frozen
+    from simulator.addons.calibration.drift import Frozen
     from simulator.core.settings import Settings
     from simulator.runner.context import RunContext
     from simulator.runner.run import First
@@ -29,7 +29,7 @@ def frozen_answers(
     """
     if settings.frozen is None or NOTE in (notes or {}):
         return ()
-    from simulator.calibration.drift import frozen_sets
+    from simulator.addons.calibration.drift import frozen_sets
 
     return frozen_sets(Path(settings.frozen), list(stage.grading.whole))
 
@@ -38,7 +38,7 @@ def announce_check(frozen: Sequence["Frozen"]) -> None:
     """One line on stderr, for it costs calls that no forecast of the dialogue has."""
     if not frozen:
         return
-    from simulator.calibration.drift import ROWS
+    from simulator.addons.calibration.drift import ROWS
 
     rows = [min(ROWS, len(each.calibration.rows)) for each in frozen]
     judges = ", ".join(each.calibration.judge for each in frozen)
@@ -52,7 +52,7 @@ def checking(stage: "RunContext", frozen: Sequence["Frozen"]) -> "First":
     """Grades them and stores what came of it; says it on stderr at once."""
     if not frozen:
         return nothing_first
-    from simulator.calibration.drift import drift
+    from simulator.addons.calibration.drift import drift
     from simulator.storage.run_file import RunFile
 
     async def first(file: RunFile) -> None:

@@ -73,7 +73,7 @@ def _show(work: "ProbeRun", bias: "Bias", paths: dict[str, Path | None]) -> None
     from rich.console import Console
 
     from simulator.addons.bias_probes.report import ProbeReport
-    from simulator.calibration.console import WORDS
+    from simulator.addons.calibration.report import WORDS
     from simulator.core.templates import LANGUAGES
     from simulator.report.judges import family_notes
 

@@ -16,7 +16,7 @@ from simulator.core.settings import NOT_OF_THE_RUN, Settings, from_run, load
 from simulator.core.types import PASSED, Conversation, Ended, Persona, Run
 
 if TYPE_CHECKING:
-    from simulator.calibration.drift import Frozen
+    from simulator.addons.calibration.drift import Frozen
     from simulator.runner.context import RunContext
     from simulator.runner.run import Sit, Stopping
     from simulator.storage.run_file import RunFile

@@ -13,12 +13,16 @@ from simulator.commands.options import takes
 from simulator.core.settings import Settings, load
 
 if TYPE_CHECKING:
+    from simulator.addons.calibration.thresholds import (
+        Change,
+        Evidence,
+        How,
+        LabelledAnswers,
+        ThresholdRequest,
+    )
     from simulator.core.types import Language
     from simulator.grading.metric_file import Outputs
     from simulator.stats.calibration import Method
-    from simulator.thresholds.judged import Evidence
-    from simulator.thresholds.labels import LabelledAnswers, Wish
-    from simulator.thresholds.suggesting import Change, How
 
 DONE, INCOMPLETE = 0, 3
 
@@ -89,8 +93,7 @@ def suggest(  # noqa: PLR0917 - one for each option
     and shows for each judge (and output, and domain) the threshold, its interval, and how many right and
     wrong answers reach it. Nothing is changed without --write.
     """
-    from simulator.thresholds.labels import LabelledAnswers, Wish
-    from simulator.thresholds.suggesting import How
+    from simulator.addons.calibration.thresholds import How, LabelledAnswers, ThresholdRequest
 
     settings = load(flags)
     how = How(_method(method), quantile, settings.seed)
@@ -103,8 +106,8 @@ def suggest(  # noqa: PLR0917 - one for each option
         msg = "--judges is missing: whose thresholds? For example --judges rougeL,meteor,gpt_similarity."
         raise InputError(msg)
     with contextlib.redirect_stdout(sys.stderr):  # what a judge's own code prints is none of the result
-        work = LabelledAnswers(Wish(file, label, good, by, limit), outputs, settings)
-    return _grade(work, Wish(file, label, good, by, limit), how, there)
+        work = LabelledAnswers(ThresholdRequest(file, label, good, by, limit), outputs, settings)
+    return _grade(work, ThresholdRequest(file, label, good, by, limit), how, there)
 
 
 # The words below this one; each is a command of its own.
@@ -151,12 +154,12 @@ def _asked(judges: str | None, write: str | None) -> "Outputs | None":
 
 
 def _of_run(name: str, settings: Settings, judges: str | None, by: str | None) -> _Found:
+    from simulator.addons.calibration.thresholds import evidence_of
     from simulator.commands.publish import report_language
     from simulator.core.errors import UnknownName
     from simulator.core.settings import from_run
     from simulator.stats.outcome import figures_of
     from simulator.storage.run_file import find_run, read_run
-    from simulator.thresholds.run import evidence_of
 
     if by not in (None, "tags", "persona"):
         raise UnknownName("--by of a run", str(by), ("tags", "persona"))
@@ -167,7 +170,7 @@ def _of_run(name: str, settings: Settings, judges: str | None, by: str | None) -
     return _Found(results.run.id, report_language(results), evidence)
 
 
-def _grade(work: "LabelledAnswers", wish: "Wish", how: "How", write: Path | None) -> int:
+def _grade(work: "LabelledAnswers", wish: "ThresholdRequest", how: "How", write: Path | None) -> int:
     from simulator.commands.calibrate import progress_on_stderr, show_forecast, total
     from simulator.core.errors import InputError, RehearsalError
     from simulator.models.pricing import check_prices
@@ -205,21 +208,21 @@ def _show(found: _Found, how: "How", path: Path | None, settings: Settings) -> i
     """Prints the suggestions, and writes them where that was asked for."""
     from rich.console import Console
 
+    from simulator.addons.calibration import thresholds
+    from simulator.addons.calibration.thresholds_report import ThresholdsReport, paint
     from simulator.core.errors import InputError
     from simulator.grading.metric_file import read_outputs
-    from simulator.thresholds import suggesting
-    from simulator.thresholds.console import Shown, paint
 
     if not any(each.right for each in found.evidence.judged):
         msg = f"{found.source}: no right answer has a score, so there is nothing to take a threshold from."
         raise InputError(msg)
-    suggested = suggesting.suggestions(found.evidence, how)
+    suggested = thresholds.suggestions(found.evidence, how)
     changes: list[Change] = []
     if path is not None:
-        changes = list(suggesting.changes(found.evidence, how, read_outputs(path) if path.exists() else None))
+        changes = list(thresholds.changes(found.evidence, how, read_outputs(path) if path.exists() else None))
         if changes:
-            suggesting.write(path, changes)
-    shown = Shown(found.source, how, found.evidence, suggested, found.language, path, changes)
+            thresholds.write(path, changes)
+    shown = ThresholdsReport(found.source, how, found.evidence, suggested, found.language, path, changes)
     paint(shown, Console(stderr=settings.json_output))
     if settings.json_output:
         told = {

@@ -8,30 +8,29 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from simulator.addons.calibration.thresholds import Change, Evidence, How, SuggestedThreshold
 from simulator.core.document import wrap
 from simulator.core.templates import Texts
 from simulator.core.translations import plain
 from simulator.core.types import Language
 from simulator.grading.metric_file import DEFAULT
-from simulator.thresholds.judged import Evidence
-from simulator.thresholds.suggesting import Change, How, Suggested
 
-WORDS = Texts(Path(__file__).with_name("words.toml"))
+WORDS = Texts(Path(__file__).with_name("thresholds.toml"))
 
 
-class Shown(NamedTuple):
+class ThresholdsReport(NamedTuple):
     """What is painted: where it is from, how it was made, what came of it, and what was written where."""
 
     source: str
     how: How
     evidence: Evidence
-    found: Sequence[Suggested]
+    found: Sequence[SuggestedThreshold]
     language: Language
     path: Path | None = None
     changes: Sequence[Change] = ()
 
 
-def paint(shown: Shown, console: Console) -> None:
+def paint(shown: ThresholdsReport, console: Console) -> None:
     """Prints the table, what to mind, and what was written; everything as text, never as markup."""
     for line in (_say(shown, "title", source=shown.source), _method(shown)):
         _line(console, line)
@@ -42,12 +41,12 @@ def paint(shown: Shown, console: Console) -> None:
         _line(console, line)
 
 
-def _method(shown: Shown) -> str:
+def _method(shown: ThresholdsReport) -> str:
     how = shown.how
     return _say(shown, how.method, percent=f"{100 * (1 - how.quantile):g}", quantile=f"{how.quantile:g}")
 
 
-def _table(shown: Shown) -> Table:
+def _table(shown: ThresholdsReport) -> Table:
     grid = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     columns = ("output", "judge", "domain", "threshold", "interval", "right", "wrong")
     told = {"domain": any(each.domain for each in shown.found)}
@@ -64,7 +63,7 @@ def _table(shown: Shown) -> Table:
     return grid
 
 
-def _row(each: Suggested, shown: Shown) -> Iterator[str]:
+def _row(each: SuggestedThreshold, shown: ThresholdsReport) -> Iterator[str]:
     found, none = each.suggestion, _say(shown, "none")
     yield _say(shown, "whole") if each.output == DEFAULT else each.output
     yield each.judge
@@ -75,13 +74,13 @@ def _row(each: Suggested, shown: Shown) -> Iterator[str]:
     yield _share(found.wrong_passing, found.wrong, shown)
 
 
-def _share(share: float | None, n: int, shown: Shown) -> str:
+def _share(share: float | None, n: int, shown: ThresholdsReport) -> str:
     if share is None:
         return _say(shown, "none")
     return _say(shown, "share", percent=f"{100 * share:.1f}", n=f"{n:,}")
 
 
-def _notes(shown: Shown) -> Iterator[str]:
+def _notes(shown: ThresholdsReport) -> Iterator[str]:
     wholly = {(each.judge, each.output) for each in shown.found if not each.domain and _is_noted(each)}
     for each in shown.found:
         found = each.suggestion
@@ -100,11 +99,11 @@ def _notes(shown: Shown) -> Iterator[str]:
     yield f"- {_say(shown, 'interval_note', seed=str(shown.how.seed))}"
 
 
-def _is_noted(each: Suggested) -> bool:
+def _is_noted(each: SuggestedThreshold) -> bool:
     return each.suggestion.threshold is None or each.suggestion.few
 
 
-def _why_not(each: Suggested, shown: Shown) -> str:
+def _why_not(each: SuggestedThreshold, shown: ThresholdsReport) -> str:
     if not each.suggestion.right:
         return "no_right"
     if shown.how.method == "quantile":
@@ -112,7 +111,7 @@ def _why_not(each: Suggested, shown: Shown) -> str:
     return "no_cut" if each.suggestion.wrong else "no_wrong"
 
 
-def _written(shown: Shown) -> Iterator[str]:
+def _written(shown: ThresholdsReport) -> Iterator[str]:
     if shown.path is None:
         return
     if not shown.changes:
@@ -125,7 +124,7 @@ def _written(shown: Shown) -> Iterator[str]:
         yield _say(shown, "changed", **told)
 
 
-def _say(shown: Shown, key: str, **values: str) -> str:
+def _say(shown: ThresholdsReport, key: str, **values: str) -> str:
     return WORDS(shown.language, key, **values)
 
 

@@ -33,7 +33,7 @@ class Counts(NamedTuple):
     reason: str = ""
 
 
-class Compared(NamedTuple):
+class LabelComparison(NamedTuple):
     """The grades that have a label, their figures, and what became of the other rows."""
 
     grades: tuple[RowGrade, ...]
@@ -53,7 +53,7 @@ def compare(
     precision: float = 0.9,
     seed: int = 42,
     apart: str = "",
-) -> Compared:
+) -> LabelComparison:
     """Measures a judge's grades against one dimension; raises InputError when there is nothing to compare.
 
     `by` names what tells domains apart, `apart` is the mark between references that stand in one text.
@@ -66,7 +66,7 @@ def compare(
     marked = [_marked(grade, label, domain, apart) for grade in grades]
     yardstick = Yardstick(grades[0].scale, label.levels, label.good_from, precision, seed)
     rubrics = [each.score.rubric for each in graded if each.score.state == "scored" and each.score.rubric]
-    return Compared(
+    return LabelComparison(
         grades=tuple(grades),
         figures=measure(marked, yardstick),
         counts=counts,

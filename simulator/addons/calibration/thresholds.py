@@ -1,0 +1,385 @@
+"""Thresholds for scores, from answers that people said are right or wrong."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from simulator.addons.calibration.grade import domain_of
+from simulator.core.errors import InputError, RunFileError
+from simulator.core.roles import endpoints
+from simulator.core.settings import Settings
+from simulator.core.shelves import our_name
+from simulator.core.types import PASSED, Conversation, GradingContext, Results, Score, Spending, Turn
+from simulator.grading import outputs as splitting
+from simulator.grading.judge import Panel
+from simulator.grading.metric_file import COMPARES, DEFAULT, WHOLE, Outputs, number, write_thresholds
+from simulator.grading.outputs import (
+    OutputJudges,
+    Part,
+    is_reference,
+    object_within,
+    output_text,
+    text_at,
+    whole_object,
+)
+from simulator.models.pricing import Ledger, together
+from simulator.runner.context import RunContext
+from simulator.runner.labelled import (
+    Dimension,
+    LabelledAnswer,
+    dimension,
+    exhibit_of,
+    forecast,
+    mark_between_references,
+    read_labels,
+    sample,
+    worst_of,
+)
+from simulator.stats.calibration import Method, Suggestion, suggest
+from simulator.stats.corrected import blind_grades
+from simulator.stats.figures import Summary
+
+
+class LabelledScore(NamedTuple):
+    """A score on the judge's own scale, of an answer (or of one `output` of it) that is right or wrong.
+
+    Rows of the same `group` are not independent; `domain` is what the row is about.
+    """
+
+    judge: str
+    output: str
+    domain: str
+    value: float
+    scale: tuple[float, float]
+    right: bool
+    group: str
+
+
+class Evidence(NamedTuple):
+    """All scores of a file or a run, and what became of the rest: unlabelled, skipped and failed rows."""
+
+    judged: tuple[LabelledScore, ...]
+    unlabelled: int = 0
+    skipped: int = 0
+    failed: int = 0
+
+    @property
+    def judges(self) -> list[str]:
+        """Who graded, in the order of the scores."""
+        return list(dict.fromkeys(each.judge for each in self.judged))
+
+
+def measured(score: Score, judge: str, *, same: bool) -> float | None:
+    """The score that is held against thresholds; None where there is none, or where none is held.
+
+    What could not be extracted is wrong whatever the threshold. A text that is its reference is right
+    whatever the threshold, so a comparison is taken to have the top of its scale.
+    """
+    if score.state != "scored" or score.raw is None or score.by_rule:
+        return None
+    return score.scale[1] if same and our_name(judge) in COMPARES else score.raw
+
+
+def of_output(
+    judged: Sequence[LabelledScore], output: str, judge: str, file: Outputs | None
+) -> list[LabelledScore]:
+    """The scores that speak for the threshold of a judge of an output, as a metric file names both.
+
+    Those of this very output, or of a domain of that name; for `default` those of all outputs that the file
+    does not name.
+    """
+    mine = [each for each in judged if our_name(each.judge) == our_name(judge)]
+    if exact := [each for each in mine if each.output == output]:
+        return exact
+    if output == DEFAULT:
+        named = set(file.named) if file else set()
+        return [each for each in mine if each.output not in named]
+    return [each for each in mine if each.domain == output]
+
+
+def parts(judged: Iterable[LabelledScore]) -> dict[tuple[str, str, str], list[LabelledScore]]:
+    """The scores by judge, output and domain; with several domains also those of all of them ("")."""
+    found: dict[tuple[str, str, str], list[LabelledScore]] = {}
+    every = list(judged)
+    several = len({each.domain for each in every}) > 1
+    for each in every:
+        found.setdefault((each.judge, each.output, ""), []).append(each)
+    for each in every if several else ():
+        found.setdefault((each.judge, each.output, each.domain or "-"), []).append(each)
+    return dict(
+        sorted(found.items(), key=lambda item: (item[0][1] != DEFAULT, item[0][1], item[0][0], item[0][2]))
+    )
+
+
+class ThresholdRequest(NamedTuple):
+    """Which answers: the file, the label that says right or wrong, what tells domains apart, how many."""
+
+    file: str
+    label: str | None = None
+    good: str | None = None
+    by: str | None = None
+    limit: int | None = None
+
+
+class LabelledAnswers:
+    """Made before anything is paid, so that whatever is wrong with file, label or judges shows here."""
+
+    def __init__(self, wish: ThresholdRequest, outputs: Outputs, settings: Settings) -> None:
+        """Reads labels and judges; connects to nothing yet."""
+        self.file, self.outputs = read_labels(wish.file), outputs
+        self.domain = domain_of(self.file, wish.by)
+        self.label = dimension(self.file, self._name(wish.label), wish.good)
+        self.labels = {self.label.name: self.label} | self._of_outputs(wish)
+        labelled = [row for row in self.file.rows if any(each.said(row) for each in self.labels.values())]
+        self.rows = sample(labelled, wish.limit, settings.seed)
+        self.unlabelled = len(self.file.rows) - len(labelled)
+        self.judges = OutputJudges(outputs)
+        plain = settings.model_copy(update={"judges": self.judges.names_given, "judging": "separate"})
+        self.stage = RunContext(plain, endpoints(settings), (), Ledger.of(settings))
+        self.panel = self.judges.panel(self.stage.grading.judgings, ())
+        apart = mark_between_references(self.file.rows)
+        self.exhibits = [exhibit_of(row, apart) for row in self.rows]
+
+    def _name(self, given: str | None) -> str:
+        if given is not None:
+            return given
+        plain = [name for name in self.file.dimensions if name not in self.outputs.named]
+        if len(plain) == 1 or (not plain and self.file.dimensions):
+            return (plain or self.file.dimensions)[0]
+        known = ", ".join(self.file.dimensions)
+        msg = f"{self.file.path}: several things are labelled ({known}): name one with --label."
+        raise InputError(msg)
+
+    def _of_outputs(self, wish: ThresholdRequest) -> dict[str, Dimension]:
+        """Labels of single outputs: those that are called like one."""
+        if wish.label is not None:
+            return {}
+        names = [name for name in self.file.dimensions if name in self.outputs.named]
+        return {name: dimension(self.file, name, wish.good) for name in names}
+
+    def forecast(self) -> Spending:
+        """Calls, tokens and dollars at most; nothing where no model grades."""
+        shown: dict[str, list[GradingContext]] = {}
+        for exhibit in self.exhibits:
+            for part in splitting.parts_of(self.outputs, exhibit).parts:
+                for metric in part.metrics:
+                    shown.setdefault(metric.judge, []).append(splitting.exhibit_of(part, exhibit))
+        inner = {name: Panel(judgings) for name, (judgings, _) in self.panel.judgings_of.items()}
+        return together([forecast(self.stage, inner[name], exhibits) for name, exhibits in shown.items()])
+
+    async def evidence(self, told: Callable[[Score], None]) -> Evidence:
+        """All rows graded, and every connection closed; raises what makes grading impossible."""
+        try:
+            graded = await self._graded(told)
+        finally:
+            await self.stage.close(None)
+        judged = [
+            each
+            for row, exhibit, scores in zip(self.rows, self.exhibits, graded, strict=True)
+            for each in self._judged(row, exhibit, scores)
+        ]
+        states = [score.state for scores in graded for score in scores]
+        return Evidence(tuple(judged), self.unlabelled, states.count("skipped"), states.count("failed"))
+
+    async def _graded(self, told: Callable[[Score], None]) -> list[list[Score]]:
+        found: list[list[Score]] = [[] for _ in self.exhibits]
+        waiting = iter(range(len(found)))
+
+        async def work() -> None:
+            for at in waiting:
+                await asyncio.sleep(0)  # judges that never wait would keep Ctrl-C waiting
+                found[at] = await self.panel.grade(self.exhibits[at])
+                told(found[at][0]) if found[at] else None
+
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for _ in range(min(len(found), self.stage.settings.calls)):
+                    tasks.create_task(work())
+        except BaseExceptionGroup as group:
+            raise worst_of(group) from None
+        return found
+
+    def _judged(
+        self, row: LabelledAnswer, exhibit: GradingContext, scores: Iterable[Score]
+    ) -> Iterable[LabelledScore]:
+        """The row's scores with its labels; an output that is its reference is not what is wrong."""
+        split = splitting.parts_of(self.outputs, exhibit).parts
+        same = {part.output: splitting.is_reference(part) for part in split}
+        for score in scores:
+            output = score.detail.get("output")
+            if not isinstance(output, str) or "@" in score.judge:
+                continue
+            label = self.labels.get(output, self.label)
+            judge = score.judge.removeprefix(f"{output}.")
+            value = measured(score, judge, same=same.get(output, False))
+            if value is None or (said := label.said(row)) is None:
+                continue
+            right = said.mean >= label.good_from
+            if right or len(split) == 1 or label is not self.label or not same.get(output, False):
+                domain = row.about.get(self.domain, "") if self.domain else ""
+                yield LabelledScore(judge, output, domain, value, score.scale, right, row.group)
+
+
+# A blind grade from here on (four of five) says that the answer is right.
+GOOD = 0.8
+Place = tuple[str, int]
+
+
+def evidence_of(results: Results, summary: Summary, judges: tuple[str, ...], by: str | None) -> Evidence:
+    """Every score of a turn that people judged; raises RunFileError where nobody did.
+
+    `judges` are those that are asked about (empty: all). `by` is `tags` or `persona`: what parts domains.
+    """
+    said = said_right(results, summary)
+    if not said:
+        msg = (
+            f"{results.run.id}: nobody has said which answers are right; read verdicts back with `review`,"
+            " or name a file of labelled answers."
+        )
+        raise RunFileError(msg)
+    turns = {(talk.id, turn.index): (talk, turn) for talk in results.conversations for turn in talk.turns}
+    judged: list[LabelledScore] = []
+    failed = skipped = 0
+    for score in results.scores:
+        place = (score.conversation, score.turn)
+        if place not in said or place not in turns or score.judge == PASSED or "@" in score.judge:
+            continue
+        if judges and _judge(score) not in judges:
+            continue
+        failed, skipped = failed + (score.state == "failed"), skipped + (score.state == "skipped")
+        judged += _judged(score, *turns[place], right=said[place], by=by)
+    return Evidence(tuple(judged), len(turns) - len(said), skipped, failed)
+
+
+def said_right(results: Results, summary: Summary) -> dict[Place, bool]:
+    """What people say of a turn: by blind grades where there are some, else by the review of the red marks.
+
+    A confirmed red mark is a wrong answer, a false alarm a right one; a turn that should be red is wrong.
+    """
+    red = {(turn.conversation, turn.turn) for turn in summary.reddest}
+    found: dict[Place, bool] = {}
+    for verdict in results.verdicts:
+        place = (verdict.conversation, verdict.turn)
+        if verdict.source == "review" and verdict.judge_is in ("right", "wrong"):
+            found[place] = (place in red) == (verdict.judge_is == "wrong")
+    blind = blind_grades(results.verdicts)
+    return found | {place: grade.value >= GOOD for place, grade in blind.items()}
+
+
+def _judge(score: Score) -> str:
+    output = score.detail.get("output")
+    return score.judge.removeprefix(f"{output}.") if isinstance(output, str) else score.judge
+
+
+def _judged(
+    score: Score, talk: Conversation, turn: Turn, *, right: bool, by: str | None
+) -> Iterator[LabelledScore]:
+    output = str(score.detail.get("output", DEFAULT))
+    judge, same = _judge(score), is_reference(_part(output, talk, turn))
+    value = measured(score, judge, same=same)
+    whole = output == DEFAULT
+    if value is None or (same and not right and not whole):
+        return  # of a wrong answer, an output that is its reference is not the cause
+    domains = {"tags": talk.case.tags, "persona": (talk.persona,)}.get(by or "", ("",)) or ("",)
+    for domain in domains:
+        yield LabelledScore(judge, output, domain, value, score.scale, right, talk.case.id)
+
+
+def _part(output: str, talk: Conversation, turn: Turn) -> Part:
+    """The output of an answer as it was graded, without the file that named its judges."""
+    references = talk.case.references_at(turn.index)
+    if output == DEFAULT:
+        return Part(output, (), output_text(turn.answer.text), tuple(map(output_text, references)))
+    objects = [found for text in references if (found := whole_object(text)) is not None]
+    right = [text for found in objects if (text := text_at(found, output)) is not None]
+    answer = object_within(turn.answer.text, [key for found in objects for key in found])
+    given = None if answer is None else text_at(answer, output)
+    return Part(output, (), given or "", tuple(right), "" if given is not None else "key")
+
+
+class How(NamedTuple):
+    """By which method, and with which seed for the interval."""
+
+    method: Method = "quantile"
+    quantile: float = 0.05
+    seed: int = 42
+
+    def of(self, judged: Sequence[LabelledScore]) -> Suggestion:
+        """What these scores speak for; no threshold at the low end of a scale, which every answer reaches."""
+        values, right = [each.value for each in judged], [each.right for each in judged]
+        groups = [each.group for each in judged]
+        found = suggest(values, right, groups, self.method, self.quantile, self.seed)
+        if found.threshold is None or found.threshold > judged[0].scale[0]:
+            return found
+        nothing = dict.fromkeys(("threshold", "interval", "right_passing", "wrong_passing"))
+        return found.model_copy(update=nothing)
+
+
+class SuggestedThreshold(NamedTuple):
+    """A suggestion for a judge of an output, of all domains ("") or of one; `scale` is what it is on."""
+
+    judge: str
+    output: str
+    domain: str
+    scale: tuple[float, float]
+    suggestion: Suggestion
+
+    @property
+    def name(self) -> str:
+        """What it is about, in short."""
+        about = self.judge if self.output == DEFAULT else f"{self.output}.{self.judge}"
+        return f"{about} [{self.domain}]" if self.domain else about
+
+    def as_json(self) -> dict[str, Any]:
+        """Judge, output and domain (null: all), the threshold and what it rests on."""
+        told = self.suggestion.model_dump(exclude={"method"})
+        shares = {
+            key: None if told[key] is None else round(told[key], 4)
+            for key in ("right_passing", "wrong_passing")
+        }
+        about = {"judge": self.judge, "output": self.output, "domain": self.domain or None}
+        return about | {"scale": list(self.scale)} | told | shares
+
+
+class Change(NamedTuple):
+    """A threshold of a metric file, before and after."""
+
+    output: str
+    judge: str
+    before: float | None
+    after: float
+
+    def as_json(self) -> dict[str, Any]:
+        """As `--json` shows it."""
+        return self._asdict()
+
+
+def suggestions(evidence: Evidence, how: How) -> list[SuggestedThreshold]:
+    """For every judge of every output, and of every domain where there are several."""
+    return [
+        SuggestedThreshold(judge, output, domain, judged[0].scale, how.of(judged))
+        for (judge, output, domain), judged in parts(evidence.judged).items()
+    ]
+
+
+def changes(evidence: Evidence, how: How, file: Outputs | None) -> Iterator[Change]:
+    """What the metric file should say; without a file, every judge and output there is.
+
+    Judges that say right or wrong keep their thresholds: there is nothing between 0 and 1 to choose.
+    """
+    known = {(o, m.name): m.threshold for o, metrics in file.named.items() for m in metrics} if file else {}
+    wanted = known or dict.fromkeys((each.output, each.judge) for each in evidence.judged)
+    for (output, judge), before in wanted.items():
+        judged = of_output(evidence.judged, output, judge, file)
+        if our_name(judge) in WHOLE or not judged:
+            continue
+        found = how.of(judged)
+        if found.threshold is not None:
+            low, high = judged[0].scale
+            yield Change(output, judge, before, float(number(min(high, max(low, found.threshold)))))
+
+
+def write(path: Path, wanted: Sequence[Change]) -> None:
+    """Puts them into the metric file, in its own shape; makes the file where there is none."""
+    write_thresholds(path, {(each.output, each.judge): each.after for each in wanted})

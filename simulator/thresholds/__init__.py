@@ -1,1 +1,0 @@
-"""Thresholds for scores, from answers that people said are right or wrong."""
