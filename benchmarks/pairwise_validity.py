@@ -12,6 +12,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from simulator.addons.compare.figures import Apart, Outcome, Pair, PairwiseFigures, Verdict, compared
+from simulator.addons.compare.grade import (
+    PairJudging,
+    PairLexicalJudge,
+    PairModelJudge,
+    PairPrompt,
+    VerdictCache,
+    judged,
+)
 from simulator.core import shelves
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
@@ -21,14 +30,6 @@ from simulator.models.client import Connections
 from simulator.models.limiter import GRADING
 from simulator.models.pricing import Ledger
 from simulator.models.providers import Models
-from simulator.pairwise.figures import Apart, Compared, compared
-from simulator.pairwise.judging import ModelJudging, PairJudging
-from simulator.pairwise.kept import Kept
-from simulator.pairwise.outcome import Outcome, Verdict
-from simulator.pairwise.pairs import Pair
-from simulator.pairwise.prompt import PairPrompt
-from simulator.pairwise.sitting import judged
-from simulator.pairwise.stand_in import StandInJudging
 from simulator.stats import agreement
 from simulator.stats.intervals import interval_of_mean
 
@@ -228,7 +229,7 @@ def _show_mean(pairs: Sequence[Preferred], all_scorers: Sequence[Scored]) -> Non
         print(f"{scored.name:36}{sum(map(len, parts)):>6}  {sum(means) / len(means):.3f}")
 
 
-def _show_biases(found: Compared) -> None:
+def _show_biases(found: PairwiseFigures) -> None:
     if found.failed:
         print(f"{found.failed} verdicts failed: {found.problem}")
     if found.position is not None:
@@ -243,11 +244,11 @@ async def _judged(pairs: Sequence[Preferred], settings: Settings, ledger: Ledger
         "judge", temperature=settings.judge_temperature, priority=GRADING
     )
     with tempfile.TemporaryDirectory() as folder:
-        judge: PairJudging = StandInJudging()
+        judge: PairJudging = PairLexicalJudge()
         if model is not None:
             prompt = PairPrompt(shelves.JUDGES / "_pairwise.toml", shelves.JUDGES / "_guidelines.toml")
-            kept = Kept(Path(folder), prompt.fingerprint(model.endpoint.model))
-            judge = ModelJudging(prompt, model, settings.seed, lambda _: kept)
+            kept = VerdictCache(Path(folder), prompt.fingerprint(model.endpoint.model))
+            judge = PairModelJudge(prompt, model, settings.seed, lambda _: kept)
         try:
             return await judged([each.pair for each in pairs], judge, settings.calls, lambda _: None)
         finally:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from simulator.addons.compare.figures import Ballot, Outcome, Side, Verdict, settled
 from simulator.core import shelves
 from simulator.core.types import (
     Answer,
@@ -20,7 +21,6 @@ from simulator.core.types import (
     Turn,
     Utterance,
 )
-from simulator.pairwise.outcome import Ballot, Outcome, Side, Verdict, settled
 from simulator.storage.run_file import RunFile
 from tests.servers.play import ChatRequest, text_of
 

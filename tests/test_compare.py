@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from simulator.addons.compare.grade import NAME
 from simulator.commands.app import main
 from simulator.core.types import Failure
-from simulator.pairwise.kept import NAME
 from tests.pairwise import (
     LONG,
     SHORT,

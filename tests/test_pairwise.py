@@ -8,16 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simulator.addons.compare.figures import Ballot, Pair, Read, matched, settled
+from simulator.addons.compare.grade import (
+    NAME,
+    PairLexicalJudge,
+    PairPrompt,
+    Preference,
+    VerdictCache,
+    by_rule,
+    merit,
+)
 from simulator.core import shelves
 from simulator.core.errors import PromptError
 from simulator.core.replies import strict_schema
 from simulator.core.types import Answer, Failure, GradingContext, Language, Message, Results
-from simulator.pairwise.judging import by_rule
-from simulator.pairwise.kept import NAME, Kept
-from simulator.pairwise.outcome import Ballot, Read, settled
-from simulator.pairwise.pairs import Pair, matched
-from simulator.pairwise.prompt import PairPrompt, Preference
-from simulator.pairwise.stand_in import StandInJudging, merit
 from simulator.storage.run_file import find_run, read_run
 from tests.pairwise import LONG, QUESTION, SHORT, Answers, a_conversation, a_run
 
@@ -175,11 +179,11 @@ def test_disagreeing_orders_are_a_tie(verdicts: list[Any]) -> None:
 def test_verdicts_are_kept_line_by_line(tmp_path: Path) -> None:
     """A cut-off last line and lines of another rubric cost nothing but themselves."""
     read = Read(verdict="2", reason="理由")
-    Kept(tmp_path, "r1").put("k1", read, conversation="angry/c#1")
-    Kept(tmp_path, "r2").put("k2", read)
+    VerdictCache(tmp_path, "r1").put("k1", read, conversation="angry/c#1")
+    VerdictCache(tmp_path, "r2").put("k2", read)
     with (tmp_path / NAME).open("a", encoding="utf-8") as file:
         file.write('{"key": "k3", "rub')
-    again = Kept(tmp_path, "r1")
+    again = VerdictCache(tmp_path, "r1")
 
     assert again.get("k1") == read
     assert again.get("k2") is None
@@ -192,7 +196,7 @@ async def test_the_stand_in_prefers_the_right_answer_and_not_the_long_one(langua
     wrong = LONG[language].replace("4,180", "9,999") + LONG[language].replace("4,180", "9,999")
     pair = a_pair([SHORT[language]], [wrong], language)
     swapped = Pair(pair.b, pair.a, pair.other, pair.one)
-    found, turned = await StandInJudging()(pair), await StandInJudging()(swapped)
+    found, turned = await PairLexicalJudge()(pair), await PairLexicalJudge()(swapped)
 
     assert (found.verdict, turned.verdict) == ("a", "b")
     assert found.margin == turned.margin

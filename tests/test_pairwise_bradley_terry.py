@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.pairwise.bradley_terry import elo, log_strengths
+from simulator.addons.compare.figures import elo, log_strengths
 
 
 def test_a_published_table_is_reproduced() -> None:

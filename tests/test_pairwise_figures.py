@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.pairwise.figures import Apart, Compared, compared
-from simulator.pairwise.outcome import Ballot, Outcome, Verdict
+from simulator.addons.compare.figures import Apart, Ballot, Outcome, PairwiseFigures, Verdict, compared
 from tests.pairwise import an_outcome
 from tests.properties import examples
 
@@ -15,7 +14,7 @@ RUNS = ("run-a", "run-b")
 VERDICTS: tuple[Verdict, ...] = ("a", "b", "tie")
 
 
-def figures(outcomes: list[Outcome], runs: tuple[str, ...] = RUNS) -> Compared:
+def figures(outcomes: list[Outcome], runs: tuple[str, ...] = RUNS) -> PairwiseFigures:
     """Of two runs."""
     return compared(runs, outcomes, {("run-a", "run-b"): Apart(0, 0)}, 42)
 

@@ -14,10 +14,9 @@ from simulator.commands.reading import may_stop_reading
 from simulator.core.settings import load
 
 if TYPE_CHECKING:
-    from simulator.pairwise.comparing import Comparing
-    from simulator.pairwise.figures import Compared
-    from simulator.pairwise.outcome import Outcome
-    from simulator.pairwise.sections import Shown
+    from simulator.addons.compare.figures import Outcome, PairwiseFigures
+    from simulator.addons.compare.grade import Comparison
+    from simulator.addons.compare.report import PairwiseReport
 
 DONE, INCOMPLETE = 0, 3
 
@@ -59,11 +58,11 @@ def command(
     wins, ties and losses, whether order or length swayed the judge, and ratings of all runs (Bradley-Terry).
     Verdicts are kept beside the later run (pairwise.jsonl): repeated, it pays for nothing twice.
     """
+    from simulator.addons.compare.grade import Comparison
     from simulator.models.pricing import check_prices
-    from simulator.pairwise.comparing import Comparing
 
     settings = load(flags)
-    work = Comparing(compared, settings, anchor=anchor)
+    work = Comparison(compared, settings, anchor=anchor)
     if settings.dry_run:
         from simulator.commands.calibrate import show_forecast
 
@@ -78,17 +77,17 @@ def command(
     with may_stop_reading():
         _print(work, shown)
     if markdown:
-        from simulator.pairwise.markdown import markdown as as_markdown
+        from simulator.addons.compare.report import markdown as as_markdown
 
         _write(Path(markdown), as_markdown(shown), shown)
     if html:
-        from simulator.pairwise.html import render
+        from simulator.addons.compare.report import render
 
         _write(Path(html), render(shown), shown)
     return _exit_code(work, found)
 
 
-def _announce(work: "Comparing") -> None:
+def _announce(work: "Comparison") -> None:
     """What is compared, by whom, and what it will cost."""
     from simulator.commands.announce import counted
     from simulator.commands.calibrate import total
@@ -101,7 +100,7 @@ def _announce(work: "Comparing") -> None:
         _say(f"{said} Judge: {work.model}. At most {total(work.forecast())}.")
 
 
-def _judged(work: "Comparing") -> "list[Outcome] | None":
+def _judged(work: "Comparison") -> "list[Outcome] | None":
     """All outcomes; None when it ended early, and stderr says why."""
     from simulator.core.errors import InputError, RehearsalError
 
@@ -125,8 +124,8 @@ def _progress(pairs: int) -> Any:
         yield told
 
 
-def _shown(work: "Comparing", found: "Compared", outcomes: "list[Outcome]") -> "Shown":
-    from simulator.pairwise.sections import Shown
+def _shown(work: "Comparison", found: "PairwiseFigures", outcomes: "list[Outcome]") -> "PairwiseReport":
+    from simulator.addons.compare.report import PairwiseReport
 
     names = {
         persona.id: persona.speaks(work.language).name
@@ -134,13 +133,13 @@ def _shown(work: "Comparing", found: "Compared", outcomes: "list[Outcome]") -> "
         for persona in results.personas
     }
     overall = {run: work.overall(run) for run in work.runs.ids}
-    return Shown(found, outcomes, work.model, work.language, overall, names)
+    return PairwiseReport(found, outcomes, work.model, work.language, overall, names)
 
 
-def _print(work: "Comparing", shown: "Shown") -> None:
+def _print(work: "Comparison", shown: "PairwiseReport") -> None:
     from rich.console import Console
 
-    from simulator.pairwise.console import paint
+    from simulator.addons.compare.report import paint
 
     as_json = work.settings.json_output
     paint(shown, Console(stderr=as_json))
@@ -148,8 +147,8 @@ def _print(work: "Comparing", shown: "Shown") -> None:
         sys.stdout.write(json.dumps(_as_json(work, shown), ensure_ascii=False) + "\n")
 
 
-def _as_json(work: "Comparing", shown: "Shown") -> dict[str, Any]:
-    from simulator.pairwise.told import as_json
+def _as_json(work: "Comparison", shown: "PairwiseReport") -> dict[str, Any]:
+    from simulator.addons.compare.report import as_json
 
     spent = work.ledger
     return {
@@ -161,15 +160,15 @@ def _as_json(work: "Comparing", shown: "Shown") -> dict[str, Any]:
     }
 
 
-def _write(path: Path, text: str, shown: "Shown") -> None:
+def _write(path: Path, text: str, shown: "PairwiseReport") -> None:
+    from simulator.addons.compare.figures import WORDS
     from simulator.commands.sinks import write_atomically
-    from simulator.pairwise.words import WORDS
 
     write_atomically(path, text)
     _say(WORDS(shown.language, "saved", path=str(path)))
 
 
-def _exit_code(work: "Comparing", found: "Compared") -> int:
+def _exit_code(work: "Comparison", found: "PairwiseFigures") -> int:
     if found.failed <= work.settings.max_failed * found.asked:
         return DONE
     _say(

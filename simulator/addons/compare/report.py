@@ -1,13 +1,22 @@
 """A comparison in parts: what is said in words, tables, lists. The console and Markdown only paint them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+from markupsafe import Markup
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from simulator.addons.compare.figures import WORDS, Duel, Outcome, PairwiseFigures, Share
+from simulator.core.document import escaped, wrap
 from simulator.core.roles import LEXICAL
-from simulator.core.types import Language
-from simulator.pairwise.figures import Compared, Duel, Share
-from simulator.pairwise.outcome import Outcome
-from simulator.pairwise.words import WORDS
+from simulator.core.translations import plain
+from simulator.core.types import Language, Value
+from simulator.report.html import part, policy
 from simulator.report.listing import Item, Say, Section
 
 # Clear wins shown of each run, and how much of each text.
@@ -18,10 +27,10 @@ FEW = 8
 Overall = Mapping[str, Mapping[tuple[str, int], float]]
 
 
-class Shown(NamedTuple):
+class PairwiseReport(NamedTuple):
     """All that is painted: `overall` holds each run's own grades, `names` the titles of personas."""
 
-    compared: Compared
+    compared: PairwiseFigures
     outcomes: Sequence[Outcome]
     model: str
     language: Language
@@ -45,7 +54,7 @@ def say_in(language: Language) -> Say:
     return say
 
 
-def sections(shown: Shown) -> Iterator[Section]:
+def sections(shown: PairwiseReport) -> Iterator[Section]:
     """From the verdict to the details."""
     say = say_in(shown.language)
     yield _head(shown, say)
@@ -59,7 +68,7 @@ def sections(shown: Shown) -> Iterator[Section]:
         yield apart
 
 
-def _head(shown: Shown, say: Say) -> Section:
+def _head(shown: PairwiseReport, say: Say) -> Section:
     found, letters = shown.compared, shown.letters
     title = say("title", letters=" / ".join(letters.values()))
     judge = say("by_stand_in") if shown.model == LEXICAL else say("by_model", model=shown.model)
@@ -74,7 +83,7 @@ def _head(shown: Shown, say: Say) -> Section:
     return Section(title, items=tuple(map(Item, lines)))
 
 
-def _duels(shown: Shown, say: Say) -> Section:
+def _duels(shown: PairwiseReport, say: Say) -> Section:
     letters, duels = shown.letters, shown.compared.duels
     lead = "\n".join(_verdict(duel, letters, say) for duel in duels)
     if len(duels) == 1:
@@ -109,7 +118,7 @@ def _verdict(duel: Duel, letters: Mapping[str, str], say: Say) -> str:
     return f"{say('against', a=a, b=b)}: {say('better', winner=winner)}"
 
 
-def _ratings(shown: Shown, say: Say) -> Section:
+def _ratings(shown: PairwiseReport, say: Say) -> Section:
     rows = []
     for each in shown.compared.ratings:
         points = "-" if each.rating is None else f"{each.rating:.0f}"
@@ -120,7 +129,7 @@ def _ratings(shown: Shown, say: Say) -> Section:
     return Section(say("ratings_title"), table=(head, *rows), aside=say("ratings_note"))
 
 
-def _bias(shown: Shown, say: Say) -> Section:
+def _bias(shown: PairwiseReport, say: Say) -> Section:
     facts, items = [(say("position"), _position(shown, say))], []
     length, position = shown.compared.length, shown.compared.position
     if position and _is_off(position.first):
@@ -139,7 +148,7 @@ def _bias(shown: Shown, say: Say) -> Section:
     return Section(say("bias_title"), facts=tuple(facts), items=tuple(items), alarm=True)
 
 
-def _position(shown: Shown, say: Say) -> str:
+def _position(shown: PairwiseReport, say: Say) -> str:
     position = shown.compared.position
     if position is None:
         return say("position_none" if shown.model == LEXICAL else "position_unread")
@@ -153,7 +162,7 @@ def _is_off(share: Share) -> bool:
     return share.low > 0.55 or share.high < 0.45
 
 
-def _personas(shown: Shown, say: Say) -> Iterator[Section]:
+def _personas(shown: PairwiseReport, say: Say) -> Iterator[Section]:
     letters = shown.letters
     for duel in shown.compared.duels:
         if not duel.personas:
@@ -174,7 +183,7 @@ def _personas(shown: Shown, say: Say) -> Iterator[Section]:
         yield Section(f"{say('personas_title')}  {say('against', a=a, b=b)}", table=(head, *rows))
 
 
-def _examples(shown: Shown, say: Say) -> Iterator[Section]:
+def _examples(shown: PairwiseReport, say: Say) -> Iterator[Section]:
     letters, most = shown.letters, EXAMPLES if len(shown.compared.duels) == 1 else 1
     for duel in shown.compared.duels:
         mine = [each for each in shown.outcomes if (each.a, each.b) == (duel.a, duel.b)]
@@ -203,7 +212,7 @@ def clearest(outcomes: Sequence[Outcome], side: str, overall: Overall) -> list[O
     return list(found.values())[:EXAMPLES]
 
 
-def _example(each: Outcome, shown: Shown, say: Say) -> Item:
+def _example(each: Outcome, shown: PairwiseReport, say: Say) -> Item:
     persona = shown.names.get(each.persona, each.persona)
     names = (shown.letters[each.a], shown.letters[each.b])
     lines = [
@@ -214,7 +223,7 @@ def _example(each: Outcome, shown: Shown, say: Say) -> Item:
     return Item(say("example", case=each.case, persona=persona, turn=each.turn), tuple(lines))
 
 
-def _apart(shown: Shown, say: Say) -> Section | None:
+def _apart(shown: PairwiseReport, say: Say) -> Section | None:
     letters = shown.letters
     left = [duel for duel in shown.compared.duels if duel.differing or duel.alone]
     if not left:
@@ -243,3 +252,182 @@ def cut(text: str) -> str:
     """One line, not too long."""
     line = " ".join(text.split())
     return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
+
+
+_ALARM, _SOFT, _TITLE = "bold red", "dim", "bold underline"
+
+
+def paint(shown: PairwiseReport, console: Console) -> None:
+    """Prints the whole comparison."""
+    painter = _Painter(console)
+    for section in sections(shown):
+        painter.section(section)
+
+
+class _Painter:
+    def __init__(self, console: Console) -> None:
+        self.console = console
+
+    def section(self, section: Section) -> None:
+        """Title, sentence, table, facts, list, small print."""
+        self._line("")
+        self._line(section.title, _TITLE)
+        if section.lead:
+            self._line(section.lead, "bold")
+        self._table(section.table)
+        for name, text in section.facts:
+            self._line(f"{name}: {text}")
+        for item in section.items:
+            self._item(item, _ALARM if section.alarm else "")
+        if section.aside:
+            self._line(section.aside, _SOFT)
+
+    def _table(self, rows: Sequence[Sequence[str]]) -> None:
+        """Columns as wide as their widest cell, counts to the right."""
+        shown = [[self._fit(" ".join(cell.split())) for cell in row] for row in rows]
+        widths = [max(map(cell_len, column)) for column in zip(*shown, strict=True)]
+        for number, (head, *row) in enumerate(shown):
+            cells = [" " * (w - cell_len(cell)) + cell for cell, w in zip(row, widths[1:], strict=True)]
+            line = "  ".join([head + " " * (widths[0] - cell_len(head)), *cells])
+            self.console.print(Text(line, style="" if number else _SOFT), highlight=False, no_wrap=True)
+
+    def _item(self, item: Item, style: str) -> None:
+        self._line(f"- {item.text}" if item.beneath else item.text, style)
+        for name, text in item.beneath:
+            self._line(f"{name}: {text}", indent="    ")
+
+    def _line(self, text: str, style: str = "", indent: str = "") -> None:
+        for line in wrap(self._fit(text), self.console.width - len(indent)) if text else [""]:
+            self.console.print(Text(indent + line, style=style), highlight=False)
+
+    def _fit(self, text: str) -> str:
+        """The text without control codes, and without what this console's encoding does not have."""
+        encoding = self.console.encoding
+        return plain(text).encode(encoding, "replace").decode(encoding)
+
+
+FOLDER = Path(__file__).parent
+# The length of a whole bar.
+WIDTH = 600.0
+
+
+class Bar(NamedTuple):
+    """The verdicts of two runs side by side: what it says, and the three lengths."""
+
+    title: str
+    left: float
+    ties: float
+    right: float
+
+
+def render(shown: PairwiseReport) -> str:
+    """The page; it carries its style, needs no network and runs no script."""
+    head, *rest = sections(shown)
+    style = f"{part('report.css')}\n{(FOLDER / 'compare.css').read_text(encoding='utf-8').strip()}"
+    return _template().render(
+        language=shown.language,
+        policy=policy(style, ""),
+        style=Markup(style),  # noqa: S704 - a file of ours
+        head=head,
+        sections=rest,
+        bars=_bars(shown),
+    )
+
+
+def _bars(shown: PairwiseReport) -> list[Bar]:
+    say, letters, found = say_in(shown.language), shown.letters, []
+    for duel in shown.compared.duels:
+        counts = (duel.wins_a, duel.ties, duel.wins_b)
+        if not (whole := sum(counts)):
+            continue
+        a, b = letters[duel.a], letters[duel.b]
+        names = (say("wins_of", letter=a), say("ties"), say("wins_of", letter=b))
+        title = " / ".join(f"{name} {count:,}" for name, count in zip(names, counts, strict=True))
+        found.append(Bar(title, *(WIDTH * count / whole for count in counts)))
+    return found
+
+
+@lru_cache(maxsize=1)
+def _template() -> Template:
+    env = Environment(
+        loader=FileSystemLoader(FOLDER, encoding="utf-8"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_clean,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return env.get_template("compare.html.j2")
+
+
+def _clean(value: Any) -> Any:
+    """What every expression of the page passes through: text loses its control codes."""
+    return plain(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def markdown(shown: PairwiseReport) -> str:
+    """The whole comparison."""
+    lines = [line for at, section in enumerate(sections(shown)) for line in _section(section, at)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _section(section: Section, at: int) -> Iterator[str]:
+    yield f"{'##' if at else '#'} {escaped(section.title)}"
+    yield ""
+    for line in filter(None, section.lead.split("\n")):
+        yield f"**{escaped(line)}**"
+        yield ""
+    yield from _table(section.table)
+    lines = [f"- {escaped(name)}: {escaped(text)}" for name, text in section.facts]
+    for item in section.items:
+        lines.append(f"- {escaped(item.text)}")
+        lines += [f"  - {escaped(name)}: {escaped(text)}" for name, text in item.beneath]
+    if lines:
+        yield from (*lines, "")
+    if section.aside:
+        yield from (f"_{escaped(section.aside)}_", "")
+
+
+def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    for at, row in enumerate(rows):
+        yield f"| {' | '.join(map(escaped, row))} |"
+        if at == 0:
+            yield "|" + " --- |" * len(row)
+    if rows:
+        yield ""
+
+
+def as_json(shown: PairwiseReport) -> dict[str, Any]:
+    """Figures first; then every pair that was compared."""
+    found = shown.compared
+    return {
+        "runs": list(found.runs),
+        "judge": shown.model,
+        "offline": shown.model == LEXICAL,
+        "pairs": found.pairs,
+        "asked": found.asked,
+        "failed": found.failed,
+        "duels": [{**_plain(duel), "lead": duel.lead} for duel in found.duels],
+        "ratings": [_plain(rating) for rating in found.ratings],
+        "position": found.position and _plain(found.position),
+        "length": _plain(found.length),
+        "outcomes": [_outcome(each) for each in shown.outcomes],
+    }
+
+
+def _outcome(each: Outcome) -> dict[str, Any]:
+    told: dict[str, Any] = _plain(each)
+    told |= {"disagreed": each.disagreed, "lengths": [len("".join(text.split())) for text in each.answers]}
+    return {key: value for key, value in told.items() if key not in ("question", "answers")}
+
+
+def _plain(value: Value) -> Any:
+    return _rounded(value.model_dump(mode="json"))
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return round(value, 4)
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    return [_rounded(item) for item in value] if isinstance(value, list) else value

@@ -1,16 +1,249 @@
 """What the outcomes say: wins and losses of every two runs, biases of the judge, ratings of all runs."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import comb, log
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from simulator.core.types import Value
-from simulator.pairwise.bradley_terry import elo, log_strengths
-from simulator.pairwise.outcome import Outcome, Side
+from simulator.core.templates import Texts
+from simulator.core.types import Case, Conversation, GradingContext, Results, Value
 from simulator.stats.agreement import Floats, spearman
 from simulator.stats.intervals import Draws, interval, interval_of_mean
+
+# Virtual wins of each side of every pair that met, together one tie: a run that won everything stays finite.
+PRIOR = 0.5
+# Where the mean of all runs lies, and how much is ten times the odds: the scale of Elo (1978).
+MIDDLE, DECADE = 1000.0, 400.0
+_ITERATIONS, _ENOUGH = 5000, 1e-10
+
+
+def log_strengths(wins: Floats, *, prior: float = PRIOR) -> Floats:
+    """The log-odds strengths of k runs, with mean 0; NaN for runs that never met the first one's circle.
+
+    `wins[..., i, j]` is how often i was preferred to j, ties as halves; leading axes are draws.
+    """
+    met = _met(wins)
+    mine = _circle(met)
+    counted = np.where(met, wins + prior, 0.0)[..., mine, :][..., :, mine]
+    found = np.full(wins.shape[:-1], np.nan)
+    found[..., mine] = _fitted(counted)
+    return found
+
+
+def elo(strengths: Floats) -> Floats:
+    """Log-odds strengths on Elo's scale, mean 1000."""
+    scaled: Floats = MIDDLE + strengths * DECADE / math.log(10)
+    return scaled
+
+
+def _met(wins: Floats) -> NDArray[np.bool_]:
+    """Which runs were compared in any draw: (k, k), symmetric."""
+    any_draw = wins.reshape(-1, *wins.shape[-2:]).sum(axis=0)
+    found: NDArray[np.bool_] = (any_draw + any_draw.T) > 0
+    return found
+
+
+def _circle(met: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """The runs that are linked by comparisons with the first one."""
+    reached, fresh = {0}, {0}
+    while fresh:
+        fresh = {int(j) for i in fresh for j in np.flatnonzero(met[i])} - reached
+        reached |= fresh
+    return np.array(sorted(reached), dtype=np.intp)
+
+
+def _fitted(wins: Floats) -> Floats:
+    """The MM iteration; every step raises the likelihood."""
+    totals, met = wins.sum(axis=-1), wins + np.swapaxes(wins, -1, -2)
+    logs = np.zeros(totals.shape)
+    for _ in range(_ITERATIONS):
+        strengths = np.exp(logs)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            expected = met / (strengths[..., :, None] + strengths[..., None, :])
+            new = np.log(totals) - np.log(expected.sum(axis=-1))
+        new = np.nan_to_num(new, nan=0.0, neginf=-50.0, posinf=50.0)
+        new -= new.mean(axis=-1, keepdims=True)
+        moved, logs = float(np.abs(new - logs).max(initial=0.0)), new
+        if moved < _ENOUGH:
+            break
+    return logs
+
+
+Key = tuple[str, str, int]
+
+
+class Pair(NamedTuple):
+    """One turn of two runs, `a` and `b` (their ids), with what each of them answered."""
+
+    a: str
+    b: str
+    one: GradingContext
+    other: GradingContext
+    repeat: int = 1
+
+    @property
+    def answers(self) -> tuple[str, str]:
+        """What both said."""
+        return self.one.turn.answer.text, self.other.turn.answer.text
+
+
+class TurnPairs(NamedTuple):
+    """The comparable turns of two runs, and how many turns are not.
+
+    `differing` turns exist in both, but the customer said something else; `alone` were answered in one run
+    only, for the other one ends before, or is a log without an answer to them.
+    """
+
+    pairs: tuple[Pair, ...]
+    differing: int
+    alone: int
+
+
+def matched(one: Results, other: Results) -> TurnPairs:
+    """Pairs by case, persona, repeat and turn, as long as the customer's lines are the same."""
+    theirs = {_key(talk): talk for talk in other.conversations}
+    pairs: list[Pair] = []
+    differing = alone = 0
+    for talk in one.conversations:
+        beside = theirs.pop(_key(talk), None)
+        if beside is None:
+            alone += len(talk.turns)
+            continue
+        case = (talk if one.run.id > other.run.id else beside).case
+        same = list(_same(talk, beside, case))
+        found = [
+            Pair(one.run.id, other.run.id, *both, talk.repeat)
+            for both in same
+            if not any(each.turn.unrecorded for each in both)
+        ]
+        shorter, longer = sorted((len(talk.turns), len(beside.turns)))
+        pairs += found
+        differing += shorter - len(same)
+        alone += longer - shorter + len(same) - len(found)
+    alone += sum(len(talk.turns) for talk in theirs.values())
+    return TurnPairs(tuple(pairs), differing, alone)
+
+
+def _key(talk: Conversation) -> Key:
+    return talk.case.id, talk.persona, talk.repeat
+
+
+def _same(
+    one: Conversation, other: Conversation, case: Case
+) -> Iterator[tuple[GradingContext, GradingContext]]:
+    """The turns of two conversations up to the first at which the customer says something else.
+
+    Both are held against one `case`, the later run's: its references may have been mended since.
+    """
+    if one.case.history != other.case.history:
+        return
+    for at, (mine, theirs) in enumerate(zip(one.turns, other.turns, strict=False)):
+        if (mine.index, mine.user) != (theirs.index, theirs.user):
+            return
+        yield _exhibit(one, case, at), _exhibit(other, case, at)
+
+
+def _exhibit(talk: Conversation, case: Case, at: int) -> GradingContext:
+    return GradingContext(
+        conversation=talk.id,
+        case=case,
+        persona=talk.persona,
+        turn=talk.turns[at],
+        earlier=talk.turns[:at],
+    )
+
+
+Side = Literal["a", "b"]
+Verdict = Literal["a", "b", "tie"]
+How = Literal["model", "stand_in", "rule"]
+
+
+class Ballot(Value):
+    """One reading of a pair: which answer stood first, and which was found better."""
+
+    first: Side
+    verdict: Verdict
+    reason: str = ""
+
+    @property
+    def position(self) -> Literal["first", "second", "tie"]:
+        """The place of the answer that was preferred."""
+        return "tie" if self.verdict == "tie" else "first" if self.verdict == self.first else "second"
+
+
+class Read(Value):
+    """What a model said of two answers in the order shown, whichever runs they are from."""
+
+    verdict: Literal["1", "2", "tie"]
+    reason: str = ""
+
+    def ballot(self, first: Side) -> Ballot:
+        """The verdict by run, where the answer of `first` was answer 1."""
+        second: Side = "b" if first == "a" else "a"
+        meant: dict[str, Verdict] = {"1": first, "2": second, "tie": "tie"}
+        return Ballot(first=first, verdict=meant[self.verdict], reason=self.reason)
+
+
+class Outcome(Value):
+    """One compared turn. `verdict` is None where the judging failed; `problem` then says why.
+
+    `margin` is how clear it is, as far as that is known: by a stand-in the difference of its measures.
+    """
+
+    a: str
+    b: str
+    conversation: str
+    case: str
+    persona: str
+    repeat: int
+    turn: int
+    question: str
+    answers: tuple[str, str]
+    how: How
+    verdict: Verdict | None
+    reason: str = ""
+    ballots: tuple[Ballot, ...] = ()
+    margin: float = 0.0
+    problem: str = ""
+
+    @property
+    def share(self) -> float:
+        """What `b` has of this pair: 1 for a win, 0.5 for a tie."""
+        return {"b": 1.0, "a": 0.0}.get(self.verdict or "tie", 0.5)
+
+    @property
+    def disagreed(self) -> bool:
+        """Whether the two orders led to different verdicts."""
+        return len({ballot.verdict for ballot in self.ballots}) > 1
+
+
+def settled(ballots: Sequence[Ballot]) -> Verdict:
+    """The verdict that both orders share; a tie when they differ."""
+    verdicts = {ballot.verdict for ballot in ballots}
+    return verdicts.pop() if len(verdicts) == 1 else "tie"
+
+
+def outcome(pair: Pair, how: How, verdict: Verdict | None, **more: object) -> Outcome:
+    """The outcome of a pair, with what is known of the turn."""
+    known = {
+        "a": pair.a,
+        "b": pair.b,
+        "conversation": pair.one.conversation,
+        "case": pair.one.case.id,
+        "persona": pair.one.persona,
+        "repeat": pair.repeat,
+        "turn": pair.one.turn.index,
+        "question": pair.one.turn.user,
+        "answers": pair.answers,
+        "how": how,
+        "verdict": verdict,
+    }
+    return Outcome.model_validate(known | more)
+
 
 # Bootstrap draws of the ratings.
 DRAWS = 1000
@@ -104,7 +337,7 @@ class Length(Value):
     even: float | None
 
 
-class Compared(Value):
+class PairwiseFigures(Value):
     """Everything that is shown of a comparison."""
 
     runs: tuple[str, ...]
@@ -127,11 +360,11 @@ class Apart(NamedTuple):
 
 def compared(
     runs: Sequence[str], outcomes: Sequence[Outcome], apart: Mapping[tuple[str, str], Apart], seed: int
-) -> Compared:
+) -> PairwiseFigures:
     """The figures of all outcomes; `apart` names the pairs of runs in the order of the report."""
     decided = [each for each in outcomes if each.verdict is not None]
     failed = [each for each in outcomes if each.verdict is None]
-    return Compared(
+    return PairwiseFigures(
         runs=tuple(runs),
         pairs=len(outcomes),
         asked=sum(each.how != "rule" for each in outcomes),
@@ -293,3 +526,6 @@ def _drawn_wins(runs: Sequence[str], outcomes: Sequence[Outcome], seed: int) -> 
         columns[row, j * size + i] += 1 - share
     draws = Draws([each.case for each in outcomes], seed=seed, resamples=DRAWS)
     return draws.sums(list(columns.T)).reshape(DRAWS, size, size)
+
+
+WORDS = Texts(Path(__file__).with_name("pairwise.toml"))
