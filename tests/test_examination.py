@@ -6,20 +6,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.core.types import Answer, Case, Conversation, Language, Message, Results, Turn
-from simulator.examination import stand_in
-from simulator.examination.crossing import FollowUp, Target
-from simulator.examination.examining import query
-from simulator.examination.forms import (
-    Asked,
+from simulator.addons.consistency import grade
+from simulator.addons.consistency.grade import (
     Comparison,
+    FollowUp,
+    FollowUpReply,
     Prompts,
     Questions,
+    Target,
     follow_ups,
+    query,
     verbatim,
     verdict_of,
 )
-from simulator.examination.targets import targets
+from simulator.addons.consistency.plan import targets
+from simulator.core.types import Answer, Case, Conversation, Language, Message, Results, Turn
 from tests.rehearsed import rehearsed
 
 
@@ -56,14 +57,16 @@ def test_answers_that_tell_most_come_first_and_every_case_once() -> None:
 
 def test_the_stand_in_asks_about_figures_of_every_kind_then_about_denials() -> None:
     """In the customer's language, quoting the bot."""
-    asked = stand_in.follow_ups(target("解約金は9,500円です。受付は9:00から18:00です。返金はできません。"), 5)
+    asked = grade.stand_in_follow_ups(
+        target("解約金は9,500円です。受付は9:00から18:00です。返金はできません。"), 5
+    )
 
     assert [each.question for each in asked] == [
         "さきほど「解約金は9,500円です」とのことでしたが、9,500円で間違いありませんか。",
         "「受付は9:00から18:00です」とのことですが、受付の時間は9:00から18:00で合っていますか。",
         "「返金はできません」とのことですが、例外はありませんか。",
     ]
-    english = stand_in.follow_ups(target("The fee is 9,500 yen.", language="en"), 3)
+    english = grade.stand_in_follow_ups(target("The fee is 9,500 yen.", language="en"), 3)
     assert english[0].question == 'You said: "The fee is 9,500 yen". Is 9,500 yen right?'
 
 
@@ -88,9 +91,9 @@ def test_the_stand_in_compares_by_figures_and_by_yes_or_no(claim: str, later: st
     """A contradiction has words of both answers as its quotes."""
     language: Language = "ja" if re.search("[ぁ-ん]", claim) else "en"
     examined = target(claim, language=language)
-    asked = next(iter(stand_in.follow_ups(examined, 1)), FollowUp(claim=claim, question=claim))
+    asked = next(iter(grade.stand_in_follow_ups(examined, 1)), FollowUp(claim=claim, question=claim))
 
-    verdict = stand_in.compare(examined, asked, later)
+    verdict = grade.compare(examined, asked, later)
 
     assert verdict.outcome == outcome
     if outcome in ("contradicts", "corrects"):
@@ -137,7 +140,7 @@ def test_questions_about_what_nobody_said_are_dropped() -> None:
         ("9,500円", " "),
         ("円", "いつ？"),
     ]
-    reply = Questions(thoughts="-", questions=[Asked(claim=c, question=q) for c, q in asked])
+    reply = Questions(thoughts="-", questions=[FollowUpReply(claim=c, question=q) for c, q in asked])
 
     assert [each.question for each in follow_ups(reply, "9,500円です", 3)] == ["本当？", "いつ？"]
     assert len(follow_ups(reply, "9,500円です", 1)) == 1

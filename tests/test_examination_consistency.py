@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
+from simulator.addons.consistency.figures import across_languages, consistency, disagreement, subject
+from simulator.addons.consistency.report import consistency_line
 from simulator.commands.app import main
 from simulator.core.types import Answer, Case, Conversation, Language, Results, Run, Turn
-from simulator.examination.consistency import consistency, subject
-from simulator.examination.disagreements import across_languages, disagreement
-from simulator.examination.telling import consistency_line
 from simulator.storage.run_file import find_run, read_run
 from simulator.text.entities import specifics_of
 from tests.rehearsed import rehearsed

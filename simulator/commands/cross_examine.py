@@ -14,9 +14,8 @@ from simulator.commands.options import Run, takes
 from simulator.core.settings import Settings, from_run, load
 
 if TYPE_CHECKING:
+    from simulator.addons.consistency.grade import Examiner, Target, TurnFollowUps
     from simulator.core.types import Results
-    from simulator.examination.crossing import Examined, Target
-    from simulator.examination.examining import Examiner
     from simulator.runner.context import RunContext
     from simulator.storage.run_file import RunFile
 
@@ -84,8 +83,8 @@ def command(  # noqa: PLR0917 - one for each option
     start, whoever asked it, how often, in which words and language. Contradictions do not change the exit
     code.
     """
+    from simulator.addons.consistency.plan import WHICH
     from simulator.core.errors import UnknownName
-    from simulator.examination.targets import WHICH
     from simulator.storage.run_file import RunFile, find_run, read_run
 
     if answers not in WHICH:
@@ -115,7 +114,7 @@ def _settings(results: "Results", flags: dict[str, Any], shown: Settings) -> Set
 
 
 def _chosen(results: "Results", limit: int, which: str) -> "Sequence[Target]":
-    from simulator.examination.targets import targets
+    from simulator.addons.consistency.plan import targets
 
     red: set[tuple[str, int]] = set()
     if which == "red":
@@ -130,9 +129,8 @@ def _examine(
     file: "RunFile", settings: Settings, chosen: "Sequence[Target]", *, questions: int, again: bool
 ) -> int:
     """Asks what is not known yet; gives the exit code."""
+    from simulator.addons.consistency.grade import Examiner, examined_of, still_open
     from simulator.core.roles import endpoints
-    from simulator.examination.examining import Examiner
-    from simulator.examination.kept import examined_of, still_open
     from simulator.models.pricing import Ledger, check_prices
     from simulator.runner.context import RunContext
 
@@ -147,8 +145,8 @@ def _examine(
         stage.check_adapter([target.talk for target in wanted])
     examiner = Examiner(stage, questions)
     if settings.dry_run:
+        from simulator.addons.consistency.plan import estimate
         from simulator.commands.announce import show_totals
-        from simulator.examination.estimate import estimate
 
         show_totals(estimate(stage, examiner, wanted), as_json=settings.json_output)
         return DONE
@@ -165,17 +163,16 @@ def _perform(
     stage: "RunContext",
     examiner: "Examiner",
     wanted: "Sequence[Target]",
-    known: "Sequence[Examined]",
+    known: "Sequence[TurnFollowUps]",
 ) -> int:
+    from simulator.addons.consistency.grade import CrossExamination, FollowUpStore
     from simulator.core.errors import InputError, ModelFailure, RehearsalError
-    from simulator.examination.examining import Examining
-    from simulator.examination.kept import Keeping
 
     async def held() -> list[ModelFailure]:
         rag = None
         try:
             rag = await stage.rag([target.talk for target in wanted])
-            return await Examining(examiner, rag, stage, Keeping(file, known)).all(wanted)
+            return await CrossExamination(examiner, rag, stage, FollowUpStore(file, known)).all(wanted)
         finally:
             await stage.close(rag)
 
@@ -198,23 +195,23 @@ def _show(results: "Results", settings: Settings, *, markdown: bool, examined: b
     from rich.console import Console
     from rich.text import Text
 
-    from simulator.examination import telling
-    from simulator.examination.consistency import consistency
-    from simulator.examination.kept import examined_of
+    from simulator.addons.consistency import report
+    from simulator.addons.consistency.figures import consistency
+    from simulator.addons.consistency.grade import examined_of
     from simulator.storage.results import counted
 
     kept = examined_of(results) if examined else None
-    told = telling.Told(results.run.id, _language(results), kept, consistency(counted(results)))
+    told = report.ConsistencyReport(results.run.id, _language(results), kept, consistency(counted(results)))
     stream = sys.stderr if settings.json_output else sys.stdout
     if markdown:
-        stream.write(telling.markdown(told))
+        stream.write(report.markdown(told))
     else:
         styles = {"title": "bold", "plain": "", "alarm": "bold red", "soft": "dim"}
         console = Console(file=stream, highlight=False)
-        for line in telling.lines(told):
+        for line in report.lines(told):
             console.print(Text(line.text, style=styles[line.style]))
     if settings.json_output:
-        sys.stdout.write(json.dumps(telling.as_json(told), ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps(report.as_json(told), ensure_ascii=False) + "\n")
 
 
 def _language(results: "Results") -> Any:

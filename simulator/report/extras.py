@@ -16,7 +16,7 @@ FEATURES = {
     HARNESS: ("simulator.harness.section", "section"),
 }
 # The same for every run of dialogues.
-CONSISTENCY = ("simulator.examination.telling", "consistency_line")
+CONSISTENCY = ("simulator.addons.consistency.report", "consistency_line")
 # The load rehearsal's block on the page, with its picture.
 LOAD_BLOCK = ("simulator.reports.html_load", "block")
 

@@ -4,12 +4,17 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
+from simulator.addons.consistency.figures import Clash, Consistency, consistency
+from simulator.addons.consistency.grade import (
+    OUTCOMES,
+    STAND_IN,
+    TEXTS,
+    FollowUpCheck,
+    TurnFollowUps,
+    crossings,
+)
 from simulator.core.translations import plain
 from simulator.core.types import Language, Results
-from simulator.examination.consistency import Clash, Consistency, consistency
-from simulator.examination.crossing import OUTCOMES, Crossing, Examined
-from simulator.examination.examining import STAND_IN, crossings
-from simulator.examination.stand_in import TEXTS
 
 Style = Literal["title", "plain", "alarm", "soft"]
 # What is shown of each kind at most; all is in the JSON.
@@ -17,36 +22,36 @@ SHOWN = 20
 _MARK = {"title": "## ", "plain": "", "alarm": "### ", "soft": "- "}
 
 
-class Line(NamedTuple):
+class ReportLine(NamedTuple):
     """One line for people, and how it is set."""
 
     text: str
     style: Style = "plain"
 
 
-class Told(NamedTuple):
+class ConsistencyReport(NamedTuple):
     """All there is to tell; `examined` is None where only consistency was asked for."""
 
     run: str
     language: Language
-    examined: tuple[Examined, ...] | None
+    examined: tuple[TurnFollowUps, ...] | None
     consistency: Consistency
 
 
-def lines(told: Told) -> Iterator[Line]:
+def lines(told: ConsistencyReport) -> Iterator[ReportLine]:
     """Everything, line by line; what bots and models said is without control codes."""
     if told.examined is not None:
         yield from _examination(told, told.examined)
     yield from _consistency(told)
 
 
-def markdown(told: Told) -> str:
+def markdown(told: ConsistencyReport) -> str:
     """The same as Markdown; quoted text is shown as it is and cannot set itself."""
     shown = (f"{_MARK[line.style]}{_escaped(line.text)}" for line in lines(told))
     return "\n\n".join(shown) + "\n"
 
 
-def as_json(told: Told) -> dict[str, Any]:
+def as_json(told: ConsistencyReport) -> dict[str, Any]:
     """The same for programs, with nothing left out."""
     every = crossings(told.examined or ())
     found = told.consistency
@@ -91,28 +96,30 @@ def consistency_line(results: Results, language: Language) -> str | None:
     )
 
 
-def _examination(told: Told, examined: Sequence[Examined]) -> Iterator[Line]:
+def _examination(told: ConsistencyReport, examined: Sequence[TurnFollowUps]) -> Iterator[ReportLine]:
     every, say = crossings(examined), _sayer(told.language)
-    yield Line(say("title", run=told.run), "title")
+    yield ReportLine(say("title", run=told.run), "title")
     if not every:
-        yield Line(say("nothing"))
+        yield ReportLine(say("nothing"))
         return
     by = "; ".join(sorted({_named(each.by, told.language) for each in examined}))
-    yield Line(say("asked", turns=f"{len(examined):,}", questions=f"{len(every):,}", by=by))
+    yield ReportLine(say("asked", turns=f"{len(examined):,}", questions=f"{len(every):,}", by=by))
     counts = _counted(every)
-    yield Line("  ".join(f"{say(outcome)} {counts[outcome]}" for outcome in OUTCOMES if counts[outcome]))
+    yield ReportLine(
+        "  ".join(f"{say(outcome)} {counts[outcome]}" for outcome in OUTCOMES if counts[outcome])
+    )
     for outcome in ("contradicts", "corrects"):
         found = [each for each in every if each.verdict.outcome == outcome]
         for crossing in found[:SHOWN]:
             yield from _crossing(crossing, told.language)
         if len(found) > SHOWN:
-            yield Line(say("more", n=f"{len(found) - SHOWN:,}"), "soft")
+            yield ReportLine(say("more", n=f"{len(found) - SHOWN:,}"), "soft")
 
 
-def _crossing(crossing: Crossing, language: Language) -> Iterator[Line]:
+def _crossing(crossing: FollowUpCheck, language: Language) -> Iterator[ReportLine]:
     say, verdict = _sayer(language), crossing.verdict
     where = f"{crossing.conversation} {say('turn', n=str(crossing.turn))}"
-    yield Line(f"{say(verdict.outcome)}: {plain(where)}", "alarm")
+    yield ReportLine(f"{say(verdict.outcome)}: {plain(where)}", "alarm")
     for key, text in (
         ("first", verdict.first_quote),
         ("question", crossing.asked.question),
@@ -120,20 +127,20 @@ def _crossing(crossing: Crossing, language: Language) -> Iterator[Line]:
         ("why", verdict.reason),
     ):
         if text:
-            yield Line(f"{say(key)}: {_one_line(text)}", "soft")
+            yield ReportLine(f"{say(key)}: {_one_line(text)}", "soft")
 
 
-def _consistency(told: Told) -> Iterator[Line]:
+def _consistency(told: ConsistencyReport) -> Iterator[ReportLine]:
     say, found = _sayer(told.language), told.consistency
-    yield Line(say("consistency_title"), "title")
+    yield ReportLine(say("consistency_title"), "title")
     if found.share is None:
-        yield Line(say("consistency_none"))
+        yield ReportLine(say("consistency_none"))
     else:
         bounds = ""
         if found.low is not None and found.high is not None:
             bounds = say("interval", low=_percent(found.low), high=_percent(found.high))
         cases, pairs = len(found.cases), sum(case.pairs for case in found.cases)
-        yield Line(
+        yield ReportLine(
             say(
                 "consistency_line",
                 cases=f"{cases:,}",
@@ -142,24 +149,24 @@ def _consistency(told: Told) -> Iterator[Line]:
                 interval=bounds,
             )
         )
-        yield Line(say("clashes_counted"))
+        yield ReportLine(say("clashes_counted"))
     distinct = _distinct(found.clashes)
     if found.share is not None and not distinct:
-        yield Line(say("consistency_fine"))
+        yield ReportLine(say("consistency_fine"))
     for clash in distinct[:SHOWN]:
         yield from _clash(clash, told.language)
     if len(distinct) > SHOWN:
-        yield Line(say("more", n=f"{len(distinct) - SHOWN:,}"), "soft")
+        yield ReportLine(say("more", n=f"{len(distinct) - SHOWN:,}"), "soft")
 
 
-def _clash(clash: Clash, language: Language) -> Iterator[Line]:
+def _clash(clash: Clash, language: Language) -> Iterator[ReportLine]:
     say = _sayer(language)
-    yield Line(say(f"link_{clash.link}"), "alarm")
-    yield Line(
+    yield ReportLine(say(f"link_{clash.link}"), "alarm")
+    yield ReportLine(
         f"{plain(clash.one)} {say('turn', n=str(clash.one_turn))}: {_one_line(clash.found.one)}", "soft"
     )
     other = f"{plain(clash.other)} {say('turn', n=str(clash.other_turn))}"
-    yield Line(f"{other}: {_one_line(clash.found.other)}", "soft")
+    yield ReportLine(f"{other}: {_one_line(clash.found.other)}", "soft")
 
 
 def _distinct(clashes: Sequence[Clash]) -> list[Clash]:
@@ -169,7 +176,7 @@ def _distinct(clashes: Sequence[Clash]) -> list[Clash]:
     ]
 
 
-def _counted(every: Sequence[Crossing]) -> dict[str, int]:
+def _counted(every: Sequence[FollowUpCheck]) -> dict[str, int]:
     counts = Counter(each.verdict.outcome for each in every)
     return {outcome: counts[outcome] for outcome in OUTCOMES}
 
