@@ -10,7 +10,7 @@ import os
 import sys
 
 from benchmarks.measured import ROOT, Measured, measure, middle
-from simulator.cluster.engine import perform as on_workers
+from simulator.addons.dask.driver import perform as on_workers
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
 from simulator.models.pricing import Ledger

@@ -160,7 +160,7 @@ async def _performed(
     opened: Callable[[], RunFile],
     progress: Progress | None,
 ) -> tuple[Results, str | None]:
-    from simulator.cluster.engine import perform as perform_there
+    from simulator.addons.dask.driver import perform as perform_there
 
     perform = perform_there if settings.engine == "dask" else perform_here
     path, stopped = await perform(stage, plan, opened, progress or Quiet())

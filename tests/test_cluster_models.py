@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from simulator.cluster import about, shipping
+from simulator.addons.dask import connection, worker
 from simulator.commands import engine
 from simulator.commands.app import main
 from simulator.core.errors import InputError
@@ -65,7 +65,7 @@ async def test_a_worker_without_the_key_is_told_before_anything_is_paid(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One line names the role and both models; there is no run."""
-    from simulator.cluster import hub
+    from simulator.addons.dask import hub
 
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     # By the time a desk is started, its environment has lost the key.
@@ -111,7 +111,7 @@ def test_a_scheduler_that_is_not_there(
 ) -> None:
     """One line with its address, exit code 2, and no run."""
     pytest.importorskip("distributed", reason="the extra 'cluster' is not installed")
-    monkeypatch.setattr("simulator.cluster.connection.PATIENCE", 0.2)
+    monkeypatch.setattr("simulator.addons.dask.connection.PATIENCE", 0.2)
 
     assert main(["--offline", "--limit", "1", "--engine", "dask", "--scheduler", "tcp://127.0.0.1:9"]) == 2
     assert "error: --scheduler tcp://127.0.0.1:9: cannot be reached" in capsys.readouterr().err
@@ -120,14 +120,14 @@ def test_a_scheduler_that_is_not_there(
 
 def test_the_first_difference_is_told() -> None:
     """By name, with both versions; the same is no difference."""
-    here = about.about()
+    here = connection.about()
 
-    assert about.difference(here, here) is None
+    assert connection.difference(here, here) is None
     assert (
-        about.difference(here, here | {"python": "3.9"})
+        connection.difference(here, here | {"python": "3.9"})
         == f"it has python 3.9, this machine {here['python']}"
     )
-    assert set(PACKAGES) < set(about.COMPARED)
+    assert set(PACKAGES) < set(connection.COMPARED)
 
 
 def test_what_is_named_travels_and_nothing_else(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_what_is_named_travels_and_nothing_else(tmp_path: Path) -> None:
         adapter="shop/bot.py:answer", guidelines="rules.txt", judges=("turn", "fluency"),
         set={"request": "@rules.txt", "said": "shop is a word", "url": "http://localhost:1/x"},
     )  # fmt: skip
-    settings, shipment = shipping.pack(given)
+    settings, shipment = worker.pack(given)
 
     assert settings == given
     assert set(shipment.files) == {"shop/bot.py", "shop/helper.py", "shop/data/a.csv", "rules.txt"}
@@ -154,7 +154,7 @@ def test_what_lies_elsewhere_keeps_its_neighbours(tmp_path: Path, monkeypatch: p
     for name in ("bot.py", "helper.py"):
         (tmp_path / name).write_text(name, encoding="utf-8")
     monkeypatch.chdir(tmp_path / "here")
-    settings, shipment = shipping.pack(Settings(adapter="../bot.py:answer"))
+    settings, shipment = worker.pack(Settings(adapter="../bot.py:answer"))
     file = settings.adapter.partition(":")[0]
 
     assert file in shipment.files
@@ -163,9 +163,9 @@ def test_what_lies_elsewhere_keeps_its_neighbours(tmp_path: Path, monkeypatch: p
 
 def test_a_folder_too_large_to_travel(monkeypatch: pytest.MonkeyPatch) -> None:
     """One line says what to do."""
-    monkeypatch.setattr(shipping, "MOST_FILES", 1)
+    monkeypatch.setattr(worker, "MOST_FILES", 1)
     Path("bot.py").write_text("", encoding="utf-8")
     Path("more.txt").write_text("", encoding="utf-8")
 
     with pytest.raises(InputError, match="put the bot into a folder of its own"):
-        shipping.pack(Settings(adapter="bot.py:answer"))
+        worker.pack(Settings(adapter="bot.py:answer"))

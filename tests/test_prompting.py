@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from simulator.cluster.shipping import pack
+from simulator.addons.dask.worker import pack
 from simulator.core import shelves
 from simulator.core.errors import InputError, PromptError, UnknownName
 from simulator.core.settings import Settings

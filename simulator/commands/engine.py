@@ -34,7 +34,7 @@ def check_engine(settings: Settings) -> None:
 def engine_of(settings: Settings) -> Engine:
     """What performs a run: this process, or this process with workers."""
     if settings.engine == "dask":
-        from simulator.cluster.engine import perform as on_workers
+        from simulator.addons.dask.driver import perform as on_workers
 
         return on_workers
     from simulator.runner.run import perform

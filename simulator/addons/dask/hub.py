@@ -9,12 +9,9 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from simulator.cluster import worker
-from simulator.cluster.about import about, difference
-from simulator.cluster.connection import LOCAL, Connection
-from simulator.cluster.desk import signs
-from simulator.cluster.errors import SchedulerLost, WorkersLost
-from simulator.cluster.shipping import Shipment, pack
+from simulator.addons.dask import worker
+from simulator.addons.dask.connection import LOCAL, Connection, SchedulerLost, WorkersLost, about, difference
+from simulator.addons.dask.worker import ShippedFiles, pack, signs
 from simulator.core import shelves
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.roles import LEXICAL
@@ -224,7 +221,7 @@ class Hub:
             )
 
 
-def _say_left_out(shipment: Shipment) -> None:
+def _say_left_out(shipment: ShippedFiles) -> None:
     if shipment.left_out:
         names = ", ".join(shipment.left_out[:8])
         sys.stderr.write(f"Not sent to the workers, as they look like secrets: {names}.\n")

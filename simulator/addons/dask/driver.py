@@ -4,20 +4,22 @@ import asyncio
 import json
 import uuid
 from collections import Counter, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from simulator.cluster import worker
-from simulator.cluster.errors import WorkersLost
-from simulator.cluster.hub import LOOK, Hub
-from simulator.cluster.outbox import a_batch
-from simulator.core.errors import RehearsalError
+from simulator.addons.dask import worker
+from simulator.addons.dask.connection import WorkersLost, connected
+from simulator.addons.dask.hub import LOOK, Hub
+from simulator.addons.dask.outbox import a_batch
+from simulator.core.errors import InputError, RehearsalError
 from simulator.core.types import (
     Answer,
     Conversation,
     Ended,
     GradingContext,
+    Query,
     Rag,
     Score,
     Turn,
@@ -26,7 +28,8 @@ from simulator.core.types import (
 )
 from simulator.models.pricing import JUDGE
 from simulator.runner.context import RunContext
-from simulator.runner.run import Progress, Record, Runner
+from simulator.runner.run import First, Progress, Record, Runner, Sit, Stopping, nothing_first, rehearse
+from simulator.storage.run_file import RunFile
 
 # A conversation that so many lost batches held is not given to another worker.
 MOST_LOSSES = 4
@@ -49,7 +52,7 @@ class Batch:
     watching: asyncio.Task[None] | None = None
 
 
-class Refused(RehearsalError):
+class WorkerRefused(RehearsalError):
     """A worker met what ends a run: no access, a judge that cannot be used."""
 
 
@@ -290,7 +293,7 @@ class Spread(Runner):
             self._lost(batch, "its reports are missing")
             return
         if outcome["stopped"]:
-            raise Refused(outcome["stopped"])
+            raise WorkerRefused(outcome["stopped"])
         del self._running[batch.key]
         open_talks = self._still_open(batch)
         if open_talks and outcome["out_of_budget"]:
@@ -354,3 +357,50 @@ class Spread(Runner):
             self.file.ended(key, Ended.BUDGET, "", "")
             self.progress.ended(talk.model_copy(update={"ended": Ended.BUDGET}))
         self._leave(talk)
+
+
+async def perform(  # noqa: PLR0917 - the same as of the local engine
+    stage: RunContext,
+    plan: Sequence[Conversation],
+    open_file: Callable[[], RunFile],
+    progress: Progress,
+    first: First = nothing_first,
+    sit: Sit | None = None,
+    stopping: Stopping | None = None,
+) -> tuple[Path, str | None]:
+    """Like the local engine's: gives the run file, and why the run stopped early if it did.
+
+    `sit` is for other kinds of sittings, which only the local engine knows.
+    The file is opened once every worker is checked and has connected the bot; nothing is paid before.
+    """
+    try:
+        async with connected(stage.settings) as connection:
+            hub = Hub(connection, stage, plan)
+            try:
+                await hub.open()
+            except* InputError as group:
+                raise group.exceptions[0] from None
+            file = open_file()
+
+            def spread(
+                record: RunFile,
+                stage: RunContext,
+                rag: Rag,
+                progress: Progress,
+                part: Sequence[Conversation] | None,
+            ) -> Runner:
+                return Spread(hub, record, stage, rag, progress, part)
+
+            try:
+                return file.path, await rehearse(file, stage, _elsewhere, progress, first, spread, stopping)
+            finally:
+                file.close()
+                await hub.close()
+    finally:
+        await stage.close(None)
+
+
+async def _elsewhere(_: Query) -> str:
+    """The bot is connected on the workers only."""
+    msg = "the bot answers on the workers"
+    raise RuntimeError(msg)
