@@ -12,17 +12,26 @@ import yaml
 
 from rag_adapters._choosing import Refused
 from rag_adapters._echo import tokens_of
+from simulator.addons.lm_eval import model as likelihood
+from simulator.addons.lm_eval import tasks
+from simulator.addons.lm_eval.grade import number, scores_of
+from simulator.addons.lm_eval.model import Likelihoods, Tokens, generation, likelihoods_told, teller
+from simulator.addons.lm_eval.tasks import (
+    RowPrompt,
+    Sources,
+    as_chat,
+    begin,
+    check_known,
+    conversation,
+    plain_text,
+    read_task,
+    sent,
+    sources_of,
+)
 from simulator.commands.app import main
 from simulator.core.errors import InputError, RagFailure, RehearsalError
 from simulator.core.settings import load
 from simulator.core.types import Answer, Case, Conversation, Message, Turn, Usage
-from simulator.harness import library, likelihood
-from simulator.harness.asking import generation, likelihoods_told
-from simulator.harness.documents import Sent, as_chat, conversation, plain_text, sent
-from simulator.harness.likelihood import Likelihoods, Tokens, teller
-from simulator.harness.scores import number, scores_of
-from simulator.harness.session import begin
-from simulator.harness.sources import Sources, check_known, read_task, sources_of
 from tests.servers.likely import completion
 
 LOCAL = "task: mine\ndataset_path: json\ndataset_kwargs: {data_files: x.jsonl}\n"
@@ -57,7 +66,7 @@ def test_an_extra_that_is_missing_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """One line, exit code 2; a task can be written without it."""
-    monkeypatch.setattr(library, "find_spec", lambda _: None)
+    monkeypatch.setattr(tasks, "find_spec", lambda _: None)
 
     assert "extra 'harness': pip install 'lm-eval" in refused(capsys, "--tasks", "gsm8k")
     assert main(["harness", "--write-task", "t.yaml", write("faq.csv", FAQ), "--judges", "em"]) == 0
@@ -104,7 +113,7 @@ def test_what_is_wrong_is_one_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: list[str], told: str
 ) -> None:
     """Before anything is imported or asked: exit code 2."""
-    monkeypatch.setattr(library, "find_spec", lambda _: object())
+    monkeypatch.setattr(tasks, "find_spec", lambda _: object())
     write("faq.csv", FAQ)
     write("a/faq.csv", FAQ)
     write("list.yaml", "- 1\n")
@@ -212,7 +221,7 @@ def test_a_chat_is_sent_as_its_messages() -> None:
     case = Case(id="1", question="2+2", language="en")
     session: Any = SimpleNamespace(masked=lambda text, language: text)
 
-    assert sent(session, request({}, chat, {}), case) == Sent("2+2", "2+2", "Be brief.", history, ())
+    assert sent(session, request({}, chat, {}), case) == RowPrompt("2+2", "2+2", "Be brief.", history, ())
     assert plain_text(chat) == "Be brief.\n\n1+1\n\n2\n\n2+2"
     assert sent(session, request({}, "2+2", {}), case) is None
 
@@ -326,7 +335,7 @@ def test_every_metric_is_a_share_of_its_scale() -> None:
 
 def test_prompts_and_labels_are_the_texts_that_are_compared() -> None:
     """A row's prompt is filled in when the rows are read; what the model is to say is its target."""
-    from simulator.harness.rows import documents
+    from simulator.addons.lm_eval.tasks import documents
 
     write("cls.csv", "id,question,label\na,最高,good\nb,最悪,bad\n")
     write("p.toml", PROMPT)

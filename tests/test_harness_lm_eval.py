@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from simulator.addons.lm_eval.tasks import NOTE
 from simulator.commands.app import main
 from simulator.core import shelves
 from simulator.core.types import Conversation, Results, Score
-from simulator.harness.naming import NOTE
 from simulator.storage.run_file import find_run, read_run, run_ids
 from tests.servers.likely import tokens
 from tests.servers.openai import OpenAIServer, Reply, serve
@@ -369,7 +369,7 @@ def test_the_command_line_of_lm_eval_knows_model_and_task(here: Path) -> None:
         "run --model rehearsal --model_args adapter=bot.py:answer,offline=true --include_path . --tasks faq"
     )
     done = subprocess.run(
-        [sys.executable, "-m", "simulator.harness", *said.split()],
+        [sys.executable, "-m", "simulator.addons.lm_eval.tasks", *said.split()],
         cwd=folder, env=os.environ | {"PYTHONPATH": str(shelves.ROOT)}, capture_output=True, check=False,
     )  # fmt: skip
     out, err = done.stdout.decode(), done.stderr.decode()

@@ -16,7 +16,7 @@ from simulator.core.secrets import restored
 from simulator.core.settings import NOT_OF_THE_RUN, Settings, from_run, load
 
 if TYPE_CHECKING:
-    from simulator.harness.asked import Asked
+    from simulator.addons.lm_eval.model import TaskRequest
 
 Cases = Annotated[
     list[str] | None,
@@ -63,9 +63,9 @@ def command(  # noqa: PLR0917 - one parameter for each option
 
     python run.py harness --write-task faq.yaml faq.csv --judges exact_match,rouge_l
     """
+    from simulator.addons.lm_eval.tasks import check_installed
     from simulator.commands.evaluate import of_rows
     from simulator.commands.sinks import check_sinks
-    from simulator.harness.library import check_installed
 
     settings = load(flags)
     patterns, data = _patterns(filters or ()), tuple(cases or ())
@@ -75,12 +75,12 @@ def command(  # noqa: PLR0917 - one parameter for each option
     check_installed()
     if settings.resume:
         return _resume(settings)
-    from simulator.harness.asked import Asked
+    from simulator.addons.lm_eval.model import TaskRequest
 
     named = tuple(name.strip() for given in tasks or () for name in given.split(",") if name.strip())
     folders = tuple(include or ())
     _check_bot(settings, (*named, *data))
-    asked = Asked.of(of_rows(settings), patterns, tasks=named, include=folders, cases=data)
+    asked = TaskRequest.of(of_rows(settings), patterns, tasks=named, include=folders, cases=data)
     return _evaluate(settings, asked)
 
 
@@ -102,13 +102,13 @@ def _check_target(settings: Settings) -> None:
         check_players(settings, endpoints(settings), ["judge"])
 
 
-def _evaluate(settings: Settings, asked: "Asked", resumed: Path | None = None) -> int:
+def _evaluate(settings: Settings, asked: "TaskRequest", resumed: Path | None = None) -> int:
+    from simulator.addons.lm_eval.grade import evaluate
+    from simulator.addons.lm_eval.model import of_the_bot
     from simulator.commands.announce import check_folder
     from simulator.commands.progress import progress_on_stderr
     from simulator.commands.publish import publish
     from simulator.core.translations import plain
-    from simulator.harness.asked import of_the_bot
-    from simulator.harness.evaluation import evaluate
 
     check_folder(Path(settings.runs))
     _check_target(settings)
@@ -119,11 +119,11 @@ def _evaluate(settings: Settings, asked: "Asked", resumed: Path | None = None) -
     return publish(path, _as_stored(path, settings), stopped, "harness --resume {run}")
 
 
-def _written(asked: "Asked", settings: Settings, folder: Path) -> tuple[Path, ...]:
+def _written(asked: "TaskRequest", settings: Settings, folder: Path) -> tuple[Path, ...]:
     """The task files of the data sets that were named."""
-    from simulator.harness.asked import of_the_bot
-    from simulator.harness.session import begin
-    from simulator.harness.writing import write_tasks
+    from simulator.addons.lm_eval.model import of_the_bot
+    from simulator.addons.lm_eval.report import write_tasks
+    from simulator.addons.lm_eval.tasks import begin
 
     if not asked.cases:
         return ()
@@ -138,9 +138,9 @@ def _written(asked: "Asked", settings: Settings, folder: Path) -> tuple[Path, ..
 
 def _write(target: Path, cases: Sequence[str], settings: Settings, filters: dict[str, str]) -> int:
     """Leaves the task files where they were asked for, and says how lm_eval runs them."""
-    from simulator.harness.asked import of_the_bot
-    from simulator.harness.session import begin
-    from simulator.harness.writing import write_tasks
+    from simulator.addons.lm_eval.model import of_the_bot
+    from simulator.addons.lm_eval.report import write_tasks
+    from simulator.addons.lm_eval.tasks import begin
 
     if not cases:
         msg = f"--write-task {target}: name a data set: harness --write-task {target} questions.jsonl"
@@ -157,9 +157,9 @@ def _write(target: Path, cases: Sequence[str], settings: Settings, filters: dict
 
 def _resume(settings: Settings) -> int:
     """Goes on with a run as it was begun; how to show it, and secrets, are today's."""
+    from simulator.addons.lm_eval.model import TaskRequest
+    from simulator.addons.lm_eval.tasks import NOTE
     from simulator.commands.publish import publish
-    from simulator.harness.asked import Asked
-    from simulator.harness.naming import NOTE
     from simulator.storage.run_file import find_run, read_run
 
     path = find_run(str(settings.resume), Path(settings.runs))
@@ -172,7 +172,7 @@ def _resume(settings: Settings) -> int:
     if results.run.status == "finished":
         return publish(path, stored)
     given = restored(from_run(results.run.settings).set, settings.set)
-    asked = Asked.model_validate({key: note[key] for key in Asked.model_fields if key in note})
+    asked = TaskRequest.model_validate({key: note[key] for key in TaskRequest.model_fields if key in note})
     return _evaluate(stored.model_copy(update={"set": given}), asked, path)
 
 

@@ -168,8 +168,8 @@ def take_up(settings: Settings) -> "int | Over":
 
 
 def _planned_run(path: Path) -> Run:
+    from simulator.addons.lm_eval.tasks import NOTE
     from simulator.commands.shards import check_is_planned
-    from simulator.harness.naming import NOTE
     from simulator.storage.run_file import read_run
 
     results = read_run(path)

@@ -13,7 +13,7 @@ from simulator.stats.figures import Summary
 LOAD, HARNESS = "load", "harness"
 FEATURES = {
     LOAD: ("simulator.load.telling", "load_text"),
-    HARNESS: ("simulator.harness.section", "section"),
+    HARNESS: ("simulator.addons.lm_eval.report", "section"),
 }
 # The same for every run of dialogues.
 CONSISTENCY = ("simulator.addons.consistency.report", "consistency_line")

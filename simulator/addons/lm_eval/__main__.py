@@ -8,9 +8,9 @@ import importlib
 import sys
 from typing import Any
 
+from simulator.addons.lm_eval import tasks as library
+from simulator.addons.lm_eval.tasks import sources_of
 from simulator.core.errors import InputError, RehearsalError
-from simulator.harness import library
-from simulator.harness.sources import sources_of
 
 
 def main() -> int:

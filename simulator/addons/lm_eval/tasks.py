@@ -1,0 +1,600 @@
+"""The bridge to lm-evaluation-harness (lm_eval): any bot as its model, any data set and judges as its task.
+
+This package is the only one that imports lm_eval, which is an extra; nothing here imports torch.
+"""
+
+import asyncio
+import difflib
+import functools
+import importlib
+import json
+import logging
+import os
+import sys
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import yaml
+from pydantic import ValidationError
+
+from simulator.core import shelves
+from simulator.core.errors import CaseFileError, InputError
+from simulator.core.replies import encodable
+from simulator.core.roles import endpoints
+from simulator.core.settings import Settings, from_run, load
+from simulator.core.templates import Texts
+from simulator.core.types import Case, Conversation, Language, Message, Query, Rag, Results, traits_of
+from simulator.data.datasets import labels_in
+from simulator.data.files import language_of
+from simulator.models.pricing import Ledger
+from simulator.runner.chains import applied
+from simulator.runner.context import RunContext
+from simulator.runner.conversation import called
+from simulator.runner.masking import masked_case
+from simulator.runner.plan import plan_rows
+from simulator.runner.prompts import PromptRenderer, RenderedPrompt
+
+T = TypeVar("T")
+# A document: the task's name, and its number there.
+Place = tuple[str, int]
+
+
+class Session:
+    """Made once per process; the bot is connected when it is first asked."""
+
+    def __init__(self, settings: Settings, earlier: Results | None = None) -> None:
+        """Whatever is wrong with the settings shows here; `earlier` is the run that is gone on with."""
+        self.settings = settings.model_copy(update={"protocol": "single_turn"})
+        self.ledger = Ledger.of(settings, earlier)
+        self.stage = RunContext(self.settings, endpoints(settings), (shelves.scripted(),), self.ledger)
+        self.tasks: Mapping[str, Any] = {}
+        # What was held for a document, as often as it was asked; and for a row of one of our own tasks.
+        self.talks: dict[Place, list[Conversation]] = {}
+        self.of_rows: dict[tuple[str, str], Conversation] = {}
+        self._runner = asyncio.Runner()
+        self._rag: Rag | None = None
+
+    @functools.cached_property
+    def playing(self) -> RunContext:
+        """Where customers are played: only for documents that name a persona."""
+        settings = self.settings.model_copy(update={"protocol": "dialogue"})
+        return RunContext(settings, endpoints(settings), tuple(self.stage.personas.values()), self.ledger)
+
+    @property
+    def whole(self) -> RunContext:
+        """Everyone who takes part."""
+        return self.playing if "playing" in vars(self) else self.stage
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of async work: all of it runs on one event loop, to which connections belong."""
+        return self._runner.run(work)
+
+    async def bot(self, plan: tuple[Conversation, ...]) -> Rag:
+        """The bot, connected when it is first needed."""
+        if self._rag is None:
+            self._rag = await self.stage.rag(plan)
+        return self._rag
+
+    def masked(self, text: str, language: Language) -> str:
+        """The text without personal data, where that is to be masked."""
+        redactor = self.stage.redactor
+        return redactor.redact(text, language).text if redactor else text
+
+    def close(self) -> None:
+        """Closes every connection, and the loop."""
+        self.run(self.stage.close(self._rag))
+        if self.whole is not self.stage:
+            self.run(self.whole.close(None))
+        self._runner.close()
+        _forget(self)
+
+
+class _Current:
+    session: Session | None = None
+
+
+def begin(settings: Settings, earlier: Results | None = None) -> Session:
+    """The session of this process from now on."""
+    _Current.session = Session(settings, earlier)
+    return _Current.session
+
+
+def current() -> Session:
+    """The session of this process; begun by the environment and rehearsal.toml where nobody began one."""
+    return _Current.session or begin(load({}))
+
+
+def _forget(session: Session) -> None:
+    if _Current.session is session:
+        _Current.session = None
+
+
+def say(text: str) -> None:
+    """A line on stderr, where everything goes that is no result."""
+    sys.stderr.write(f"{text}\n")
+
+
+SCRIPTED = "scripted"
+_BOT = "assistant"
+# A document without a text of its own: lm_eval may ask for the likelihood of anything.
+NO_TEXT = "…"
+
+
+class RowPrompt(NamedTuple):
+    """A row's prompt: what is sent in place of its question."""
+
+    question: str
+    user: str
+    system: str
+    shots: tuple[Message, ...]
+    choices: tuple[str, ...]
+
+
+def place_of(request: Any) -> Place:
+    """Which document of which task a request is about."""
+    return str(request.task_name), int(request.doc_id)
+
+
+def row_of(doc: Any) -> tuple[str, str] | None:
+    """The task and the id of a row of ours; None for a document of any other task."""
+    if isinstance(doc, Mapping) and {"task", "id", "case", "text"} <= doc.keys():
+        return str(doc["task"]), str(doc["id"])
+    return None
+
+
+def conversation(session: Session, request: Any, number: int, *, question: str | None = None) -> Conversation:
+    """The conversation that a request asks for, for the `number`th time (from 1), before anything is said."""
+    doc = request.doc
+    text = question or str(request.args[0])
+    chat = messages_of(text)
+    case = _case_of_row(doc) if row_of(doc) else _case(session, request, _parts(chat)[2] if chat else text)
+    if session.stage.redactor is not None:
+        case = masked_case(case, int(request.doc_id) + 1, session.stage.redactor)
+    persona = _persona(session, request)
+    if len(session.tasks) > 1 and row_of(doc):
+        case = case.model_copy(update={"id": f"{doc['task']}-{case.id}", "tags": (*case.tags, doc["task"])})
+    return Conversation(id=f"{persona}/{case.id}#{number}", case=case, persona=persona, repeat=number)
+
+
+def sent(session: Session, request: Any, case: Case) -> RowPrompt | None:
+    """What is sent in place of a conversation's question; None where that is all there is to send.
+
+    That is a row's prompt as its parts, or what lm_eval made of it with examples before; and a chat.
+    """
+    doc, context = request.doc, str(request.args[0])
+    if chat := messages_of(context):
+        system, history, user = _parts(chat)
+        return _masked(session, RowPrompt(case.question, user, system, history, ()), case)
+    if not row_of(doc):
+        return None
+    if context != doc["text"]:
+        return _masked(session, RowPrompt(case.question, context, "", (), ()), case)
+    shots = tuple(Message(role=each["role"], content=each["content"]) for each in doc["shots"] or ())
+    allowed = tuple(doc["allowed"] or ())
+    return _masked(session, RowPrompt(case.question, doc["user"], doc["system"], shots, allowed), case)
+
+
+def _masked(session: Session, told: RowPrompt, case: Case) -> RowPrompt:
+    hide = partial(session.masked, language=case.language)
+    shots = tuple(each.model_copy(update={"content": hide(each.content)}) for each in told.shots)
+    return told._replace(user=hide(told.user), system=hide(told.system), shots=shots)
+
+
+def as_chat(messages: Sequence[Mapping[str, str]]) -> str:
+    """A chat as the one text that lm_eval hands on."""
+    return json.dumps([dict(each) for each in messages], ensure_ascii=False)
+
+
+def messages_of(text: str) -> list[dict[str, str]]:
+    """The messages of such a text; none of any other."""
+    found = _listed(text) if text.startswith('[{"role"') else []
+    return found if all(isinstance(each, dict) and {*each} == {"role", "content"} for each in found) else []
+
+
+def plain_text(context: str) -> str:
+    """A context for a model that knows no roles."""
+    return "\n\n".join(each["content"] for each in messages_of(context)) or context
+
+
+def _parts(chat: Sequence[Mapping[str, str]]) -> tuple[str, tuple[Message, ...], str]:
+    """System text, what was said before, and the last words of the user."""
+    system = "\n\n".join(each["content"] for each in chat if each["role"] == "system")
+    said = [each for each in chat if each["role"] != "system"]
+    last = max((at for at, each in enumerate(said) if each["role"] == "user"), default=-1)
+    history = tuple(Message.model_validate(each) for each in said[: max(0, last)])
+    return system, history, said[last]["content"] if last >= 0 else NO_TEXT
+
+
+class PromptedBot:
+    """A bot that is sent each row's prompt in place of its question; it keeps what else the bot has."""
+
+    def __init__(self, rag: Any, prompts: Mapping[str, RowPrompt]) -> None:
+        """`prompts` by case id."""
+        self.rag, self.prompts = rag, prompts
+
+    def __getattr__(self, name: str) -> Any:
+        """Whatever else the bot has."""
+        return getattr(self.rag, name)
+
+    async def __call__(self, query: Query) -> Any:
+        """What the bot says; later turns of a row that is a dialogue are sent as they are."""
+        prompt = self.prompts.get(query.case)
+        if prompt is None:
+            return await called(self.rag, query)
+        takes = traits_of(self.rag).takes
+        changes: dict[str, Any] = {"choices": prompt.choices}
+        if query.text == prompt.question:
+            apart = "system" in takes or not prompt.system
+            changes["text"] = prompt.user if apart else f"{prompt.system}\n\n{prompt.user}"
+        if "system" in takes:
+            changes["system"] = prompt.system
+        changes["history"] = (*prompt.shots, *query.history)
+        return await called(self.rag, query.model_copy(update=changes))
+
+
+def _case_of_row(doc: Mapping[str, Any]) -> Case:
+    return Case.model_validate_json(doc["case"])
+
+
+def _case(session: Session, request: Any, question: str) -> Case:
+    doc = request.doc if isinstance(request.doc, Mapping) else {}
+    task, number = place_of(request)
+    text = str(encodable(question)).strip() or NO_TEXT
+    told = {} if _is_of_lm_eval(session, task) else doc
+    turns = _lines(told.get("turns"))
+    own = bool(turns) and text.endswith(turns[0].strip())
+    return Case(
+        id=f"{task}-{number}",
+        question=text,
+        language=language_of(text),
+        history=_history(told.get("history")),
+        references=_targets(session, request),
+        script=tuple(turns[1:] if own else turns),
+        tags=(task,),
+    )
+
+
+def _targets(session: Session, request: Any) -> Any:
+    """The right answers, where the task tells them."""
+    task = session.tasks.get(request.task_name)
+    if task is None:
+        return ()
+    target = task.doc_to_target(request.doc)
+    if isinstance(target, int) and getattr(task.config, "doc_to_choice", None) is not None:
+        choices = task.doc_to_choice(request.doc)
+        target = choices[target] if 0 <= target < len(choices) else target
+    every = target if isinstance(target, (list, tuple)) else (target,)
+    told = tuple(text for each in every if (text := str(encodable(str(each))).strip()))
+    return (told,) if told else ()
+
+
+def _lines(value: Any) -> list[str]:
+    """What the customer says: texts, or the messages of a dialogue, of which the bot's own are left out."""
+    said = [each for each in _listed(value) if not (isinstance(each, Mapping) and each.get("role") == _BOT)]
+    texts = [each.get("content") if isinstance(each, Mapping) else each for each in said]
+    are_lines = all(isinstance(text, str) and text.strip() for text in texts)
+    return [str(encodable(text)) for text in texts] if are_lines else []
+
+
+def _history(value: Any) -> tuple[Message, ...]:
+    try:
+        return tuple(Message.model_validate(encodable(dict(each))) for each in _listed(value))
+    except (ValidationError, ValueError, TypeError):
+        return ()
+
+
+def _listed(value: Any) -> list[Any]:
+    """A list, also one that is written as JSON; nothing for anything else."""
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return []
+    return list(value) if isinstance(value, (list, tuple)) else []
+
+
+def _persona(session: Session, request: Any) -> str:
+    """Who goes on after the lines of the document; a text of several words names nobody."""
+    given = request.doc.get("persona") if isinstance(request.doc, Mapping) else None
+    is_name = isinstance(given, str) and len(given.split()) == 1
+    if not is_name or _is_of_lm_eval(session, str(request.task_name)):
+        return SCRIPTED
+    persona = shelves.persona(str(given))
+    session.playing.personas[persona.id] = persona
+    return persona.id
+
+
+def _is_of_lm_eval(session: Session, task: str) -> bool:
+    """Whether a task is one of the library's own: what its columns are called has nothing to do with us."""
+    found = session.tasks.get(task)
+    source = str((getattr(getattr(found, "config", None), "metadata", None) or {}).get("config_source", ""))
+    return "/lm_eval/tasks/" in Path(source).as_posix()
+
+
+NEEDED = "lm-eval>=0.4.12"
+OURS = ("simulator.addons.lm_eval.model", "simulator.addons.lm_eval.grade")
+
+
+def check_installed() -> None:
+    """Raises InputError where the extra is missing."""
+    if find_spec("lm_eval") is None:
+        msg = f"harness needs the extra 'harness': pip install '{NEEDED}'."
+        raise InputError(msg)
+
+
+def prepare(*, online: bool) -> None:
+    """What lm_eval and its libraries read from the environment; to be called before they are imported.
+
+    `online` is whether a task's data may come from the Hugging Face hub.
+    """
+    if not online:
+        os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    # Its bars would stand between ours, and its bootstrap would take every core for a thousand numbers.
+    for name in ("TQDM_DISABLE", "DISABLE_MULTIPROC"):
+        os.environ.setdefault(name, "1")
+
+
+def evaluator() -> Any:
+    """The module lm_eval.evaluator, with all of ours registered; only errors are logged from now on."""
+    found = registered()
+    logging.getLogger("lm_eval").setLevel(logging.ERROR)
+    return found
+
+
+def registered() -> Any:
+    """lm_eval.evaluator, after our model and our filters have registered themselves."""
+    found = importlib.import_module("lm_eval.evaluator")
+    if not hasattr(importlib.import_module("lm_eval.tasks").TaskManager, "load"):
+        msg = f"lm-eval {version('lm_eval')} is too old: pip install '{NEEDED}'."
+        raise InputError(msg)
+    for name in OURS:
+        importlib.import_module(name)
+    # The same without starting git, which complains on stderr wherever there is no repository.
+    commit = importlib.import_module("lm_eval.loggers.utils").get_commit_from_path
+    vars(found)["get_git_commit_hash"] = lambda: commit(Path.cwd())
+    return found
+
+
+TEXT = Texts(Path(__file__).with_name("harness.toml"))
+# The note of a run that says by which tasks it was made, and what lm_eval made of them.
+NOTE = "harness"
+# The filter of a task that has no other.
+PLAIN = "none"
+
+
+def metric_name(metric: str, filter_name: str) -> str:
+    """What a metric's grades are filed under: with its filter, where that is not the only plain one."""
+    named = metric if filter_name == PLAIN else f"{filter_name}.{metric}"
+    return "".join("_" if each in "/\\:, " else each for each in named)
+
+
+Document = dict[str, Any]
+# What a written task says of itself: settings of a rehearsal that concern its rows and who grades them.
+OF_A_TASK = (
+    "cases", "columns", "worksheet", "language", "prompt", "shots", "choosing", "labels", "positive",
+    "outputs", "scoring", "sample", "strict", "redact", "redact_patterns", "seed", "judges", "judging",
+    "votes", "guidelines", "contacts", "ng_words", "tokenizer",
+)  # fmt: skip
+
+
+class TaskRows(NamedTuple):
+    """The documents of a task, and its settings with the judges that fit its rows."""
+
+    rows: list[Document]
+    settings: Settings
+    skipped: int
+
+
+def documents(task: str, given: Mapping[str, Any]) -> TaskRows:
+    """The rows of a data set; `given` are the settings of `OF_A_TASK` that are not as usual."""
+    planned = plan_rows(from_run({**given, "protocol": "single_turn"}))
+    cases = [talk.case for talk in planned.plan]
+    rendering = _rendering(planned.settings, cases)
+    rows = [_row(task, case, rendering, planned.settings) for case in cases]
+    return TaskRows(rows, planned.settings, planned.skipped.count)
+
+
+def _rendering(settings: Settings, cases: list[Case]) -> PromptRenderer | None:
+    prompts = applied(settings)
+    if prompts is None:
+        return None
+    if prompts.chain is not None:
+        msg = f"--prompt {settings.prompt}: a chain is several requests, and a task of lm_eval is one."
+        raise InputError(msg)
+    return PromptRenderer(prompts.prompts[0], tuple(settings.labels) or labels_in(cases))
+
+
+def _row(task: str, case: Case, rendering: PromptRenderer | None, settings: Settings) -> Document:
+    sent = (
+        rendering(case) if rendering else RenderedPrompt(system="", user=case.question, choices=case.choices)
+    )
+    text = "\n\n".join(part for part in (sent.system, sent.user) if part) or NO_TEXT
+    right = (rendering.right(case) if rendering else "") or case.label or ""
+    gold = sent.choices.index(right) if right in sent.choices else -1
+    if is_chosen(settings) and gold < 0:
+        msg = f"{settings.cases}, row {case.id}: --choosing likelihood needs choices, and a label among them."
+        raise CaseFileError(msg)
+    return {
+        "task": task,
+        "id": case.id,
+        "text": text,
+        "target": next(_rows_targets(case, right), ""),
+        "targets": list(_rows_targets(case, right)),
+        "choices": list(sent.choices),
+        "gold": gold,
+        "language": case.language,
+        "question": case.question,
+        "user": sent.user,
+        "system": sent.system,
+        "shots": [message.model_dump() for message in sent.history],
+        "allowed": list(sent.choices) if rendering else [],
+        "case": case.model_dump_json(exclude_defaults=True),
+    }
+
+
+def _rows_targets(case: Case, right: str) -> Iterator[str]:
+    yield from case.references_at(1) or filter(None, (right, case.answer))
+
+
+def is_chosen(settings: Settings) -> bool:
+    """Whether the answer is the likeliest of its choices, and nothing is written."""
+    return settings.choosing == "likelihood"
+
+
+def check_written(settings: Settings) -> None:
+    """Raises InputError for settings that a task of lm_eval has no place for."""
+    if settings.repeats > 1:
+        msg = "--repeats is not for tasks of lm_eval: add `repeats: N` to the written YAML."
+        raise InputError(msg)
+
+
+YAML = (".yaml", ".yml")
+# Builders of `datasets` that read files; every other path is a folder, or the name of a data set on the hub.
+_READERS = frozenset({"json", "csv", "parquet", "text", "arrow", "pandas", "xml"})
+_PATTERN = frozenset("*?[")
+
+
+class Sources(NamedTuple):
+    """Names, patterns and whole paths; folders of task files.
+
+    `own` is whether lm_eval's own tasks are needed, `online` whether data may have to come from the hub.
+    """
+
+    specs: tuple[str, ...]
+    include: tuple[Path, ...] = ()
+    own: bool = False
+    online: bool = False
+
+
+class _Loader(yaml.SafeLoader):
+    """Task files as plain data: functions stay names."""
+
+
+_Loader.add_constructor("!function", lambda _, node: node.value)
+
+
+def sources_of(given: Sequence[str], include: Sequence[str] = ()) -> Sources:
+    """What `--tasks` and `--include` mean; raises InputError for files and folders that are not there."""
+    specs: list[str] = []
+    folders = [_folder(each) for each in include]
+    local: dict[str, Mapping[str, Any]] = {}
+    for folder in folders:
+        local |= tasks_of_folder(folder)
+    needs: list[tuple[bool, bool]] = []
+    for name in given:
+        if Path(name).suffix.lower() in YAML:
+            path = _file(name)
+            config = read_task(path)
+            if "group" in config:
+                folders.append(path.parent)
+                local |= tasks_of_folder(path.parent)
+            # lm_eval finds a group only by its name.
+            specs.append(str(config.get("group", path)))
+            needs.append(_needs(config, local))
+        else:
+            specs.append(name)
+            needs.append(_needs_of_name(name, local))
+    own, online = (any(each) for each in zip(*needs, strict=True)) if needs else (False, False)
+    return Sources(tuple(specs), tuple(dict.fromkeys(folders)), own, online)
+
+
+def read_task(path: Path) -> dict[str, Any]:
+    """A task file with what it includes, its functions as names."""
+    try:
+        config = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)  # noqa: S506 - a SafeLoader
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        why = " ".join(str(error).split())[:200]
+        msg = f"{path}: cannot be read as a task ({why})."
+        raise CaseFileError(msg) from None
+    if not isinstance(config, dict) or not ({"task", "group", "include"} & config.keys()):
+        msg = f"{path}: no task of lm_eval: it names neither a task nor a group."
+        raise CaseFileError(msg)
+    included = config.pop("include", ())
+    merged: dict[str, Any] = {}
+    for each in [included] if isinstance(included, str) else included:
+        merged |= read_task(path.parent / each)
+    return merged | config
+
+
+def tasks_of_folder(folder: Path) -> dict[str, Mapping[str, Any]]:
+    """The tasks and groups of a folder by name, as lm_eval finds them."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for path in sorted(folder.rglob("*.yaml")):
+        try:
+            config = read_task(path)
+        except InputError:  # other YAML files may stand among them
+            continue
+        name = config.get("group", config.get("task"))
+        tags = config.get("tag") or ()
+        for each in (name, *([tags] if isinstance(tags, str) else tags)):
+            if isinstance(each, str):
+                found.setdefault(each, config)
+    return found
+
+
+def _needs(config: Mapping[str, Any], local: Mapping[str, Mapping[str, Any]]) -> tuple[bool, bool]:
+    """Whether lm_eval's own tasks are needed, and whether the network may be."""
+    if "group" in config:
+        members = config.get("task") or ()
+        listed = [members] if isinstance(members, str) else members
+        needs = [_needs_of_member(each, local) for each in listed]
+        return any(own for own, _ in needs), any(online for _, online in needs)
+    if "class" in config:
+        return False, True
+    path = str(config.get("dataset_path") or "")
+    is_local = "custom_dataset" in config or path in _READERS or (bool(path) and Path(path).exists())
+    return False, not is_local
+
+
+def _needs_of_member(member: Any, local: Mapping[str, Mapping[str, Any]]) -> tuple[bool, bool]:
+    if isinstance(member, str):
+        return _needs_of_name(member, local)
+    name = str(member.get("group", member.get("task")))
+    by_name = name not in local and not {"dataset_path", "custom_dataset", "class"} & member.keys()
+    if by_name and "group" not in member:
+        return _needs_of_name(name, local)
+    return _needs({**local.get(name, {}), **member}, local)
+
+
+def _needs_of_name(name: str, local: Mapping[str, Mapping[str, Any]]) -> tuple[bool, bool]:
+    return _needs(local[name], local) if name in local else (True, True)
+
+
+def _file(name: str) -> Path:
+    path = Path(name).expanduser().resolve()
+    if not path.is_file():
+        msg = f"--tasks {name}: no such task file."
+        raise InputError(msg)
+    return path
+
+
+def _folder(name: str) -> Path:
+    path = Path(name).expanduser().resolve()
+    if not path.is_dir():
+        msg = f"--include {name}: no such folder."
+        raise InputError(msg)
+    return path
+
+
+def check_known(specs: Iterable[str], known: Sequence[str], matching: Any) -> list[str]:
+    """Every task that is meant, patterns as what they match; raises InputError for a name that nothing has.
+
+    `known` are all names there are, and `matching` gives those of them that a pattern matches.
+    """
+    found: dict[str, None] = {}
+    names = frozenset(known)
+    for spec in specs:
+        if Path(spec).suffix.lower() in YAML or spec in names:
+            found[spec] = None
+        elif _PATTERN & set(spec) and (matched := matching([spec])):
+            found |= dict.fromkeys(matched)
+        else:
+            near = difflib.get_close_matches(spec, known, n=3, cutoff=0.5)
+            meant = f" Did you mean {', '.join(near)}?" if near else ""
+            msg = f"unknown task '{spec}'.{meant} All names: lm_eval ls tasks; your own: FILE.yaml."
+            raise InputError(msg)
+    return list(found)
