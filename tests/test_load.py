@@ -8,15 +8,14 @@ from typing import Any
 
 import pytest
 
+from simulator.addons.load.figures import LineTiming, Load, Sat, as_json, load_of, sittings_of, times
+from simulator.addons.load.pace import Pace
+from simulator.addons.load.report import TEXT, cautions, facts, headline
 from simulator.commands.app import main
 from simulator.core.settings import Settings, from_run, load
 from simulator.core.templates import LANGUAGES
 from simulator.core.translations import words_of
 from simulator.core.types import Failure, Results
-from simulator.load.figures import Load, as_json, load_of, times
-from simulator.load.pace import Pace
-from simulator.load.telling import TEXT, cautions, facts, headline
-from simulator.load.times import Asked, Sat, sittings_of
 from simulator.stats.outcome import figures_of
 from simulator.storage.run_file import find_run, read_run
 from tests.servers.bot import Asked as Question
@@ -196,7 +195,7 @@ def test_a_bot_that_hangs_for_some_keeps_nobody_else_waiting() -> None:
 
 def test_what_could_not_be_sent_counts_from_its_schedule() -> None:
     """Customers who wait until another one leaves: the answer time stays, the time from schedule grows."""
-    found = of_lines([Asked(f"c{n}", 1, 0.1 * n, 1.0 * n, 1.0 * n + 1) for n in range(10)], customers=1)
+    found = of_lines([LineTiming(f"c{n}", 1, 0.1 * n, 1.0 * n, 1.0 * n + 1) for n in range(10)], customers=1)
 
     assert found.answers is not None
     assert found.scheduled is not None
@@ -210,8 +209,8 @@ def test_what_could_not_be_sent_counts_from_its_schedule() -> None:
 
 def test_quality_is_told_by_level() -> None:
     """The third with fewest lines in flight beside that with most: times, failures and scores."""
-    alone = [Asked(f"c{n}", 1, 10.0 * n, 10.0 * n, 10.0 * n + 1) for n in range(6)]
-    crowd = [Asked(f"d{n}", 1, 100.0, 100.0 + n / 100, 104.0) for n in range(6)]
+    alone = [LineTiming(f"c{n}", 1, 10.0 * n, 10.0 * n, 10.0 * n + 1) for n in range(6)]
+    crowd = [LineTiming(f"d{n}", 1, 100.0, 100.0 + n / 100, 104.0) for n in range(6)]
     found = of_lines(alone + crowd, customers=6)
 
     assert found.quiet is not None
@@ -231,7 +230,7 @@ def test_quality_is_told_by_level() -> None:
 
 def test_a_refused_connection_is_not_quick() -> None:
     """Failures are counted by kind; of these only timeouts have a time."""
-    asked = [Asked(f"c{n}", 1, 0.0, 0.0, 5.0 if n else 0.001) for n in range(3)]
+    asked = [LineTiming(f"c{n}", 1, 0.0, 0.0, 5.0 if n else 0.001) for n in range(3)]
     found = of_lines(asked, customers=3, failed={"c0": "unreachable", "c1": "timeout"})
 
     assert found.failures == {"unreachable": 1, "timeout": 1}
@@ -239,7 +238,7 @@ def test_a_refused_connection_is_not_quick() -> None:
     assert (found.answers.n, found.answers.p50) == (2, 5.0)
 
 
-def of_lines(asked: list[Asked], customers: int, failed: dict[str, str] | None = None) -> Load:
+def of_lines(asked: list[LineTiming], customers: int, failed: dict[str, str] | None = None) -> Load:
     """The figures of a run that holds just these lines."""
     from tests.playing import a_case, a_talk, a_turn
 

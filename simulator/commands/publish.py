@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from simulator.addons.load.figures import as_json as load_json
+from simulator.addons.load.figures import load_of
 from simulator.commands.sinks import Painting, paint, write_atomically
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.settings import Settings, from_run
 from simulator.core.types import Language, RedRules, Results
 from simulator.grading.panel import contest, is_contest, not_graded, printed
-from simulator.load.figures import as_json as load_json
-from simulator.load.figures import load_of
 from simulator.report.context import ReportContext
 from simulator.report.judges import JudgeTrusts, standings
 from simulator.report.run import sections

@@ -137,7 +137,7 @@ def _check_gate(settings: Settings) -> None:
 
 def _check_load(settings: Settings) -> None:
     if settings.customers or settings.arrival or settings.think is not None:
-        from simulator.load.rush import check_load
+        from simulator.addons.load.pace import check_load
 
         check_load(settings)
 
@@ -286,7 +286,7 @@ def _sitting(settings: Settings) -> "Sit | None":
     """How the conversations are held: as usual, or in a rush."""
     if settings.customers is None:
         return None
-    from simulator.load.rush import Rush
+    from simulator.addons.load.pace import Rush
 
     return Rush
 

@@ -12,13 +12,13 @@ from simulator.stats.figures import Summary
 # A note of the run, and the module and function that make of it what reports show.
 LOAD, HARNESS = "load", "harness"
 FEATURES = {
-    LOAD: ("simulator.load.telling", "load_text"),
+    LOAD: ("simulator.addons.load.report", "load_text"),
     HARNESS: ("simulator.addons.lm_eval.report", "section"),
 }
 # The same for every run of dialogues.
 CONSISTENCY = ("simulator.addons.consistency.report", "consistency_line")
 # The load rehearsal's block on the page, with its picture.
-LOAD_BLOCK = ("simulator.reports.html_load", "block")
+LOAD_BLOCK = ("simulator.addons.load.report", "block")
 
 
 class LoadFact(NamedTuple):

@@ -6,20 +6,129 @@ send anything, and who measures from the sending leaves that out ("coordinated o
 How NOT to Measure Latency, 2013).
 """
 
+import contextlib
 import heapq
+import json
 import math
+import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, pairwise
 from math import fsum
+from typing import Any, NamedTuple
 
-from simulator.core.types import Results, Score, Turn, Value
-from simulator.load.times import Asked, Sat, sittings_of
+from pydantic import TypeAdapter, ValidationError
+
+from simulator.core.errors import RunFileError
+from simulator.core.settings import Settings
+from simulator.core.types import Answer, Results, Score, Turn, Utterance, Value
 from simulator.stats.figures import Summary
 from simulator.stats.intervals import ends_of, interval_of_mean
 from simulator.stats.summary import turn_failure
 from simulator.storage.results import counted
+from simulator.storage.run_file import RunFile
+
+NOTE = "load"
+# Seconds between two writings of the note, at least, and so many times what one writing took.
+EVERY, RESTING = 1.0, 20.0
+
+
+class LineTiming(NamedTuple):
+    """One line that the bot answered, or failed to; times are seconds from the start of the sitting.
+
+    A line is `due` when its customer would have sent it; it is `sent` later when they came too many, or
+    when the rehearsal itself was slow.
+    """
+
+    conversation: str
+    turn: int
+    due: float
+    sent: float
+    answered: float
+
+
+class Sat(Value):
+    """One sitting of a load rehearsal; `places` says whether lines waited for a place at the bot."""
+
+    customers: int
+    arrival: str = ""
+    think: float | None = None
+    timeout: float = 60.0
+    places: bool = False
+    asked: tuple[LineTiming, ...] = ()
+
+
+_SITTINGS = TypeAdapter(tuple[Sat, ...])
+
+
+def sittings_of(notes: Mapping[str, Any]) -> tuple[Sat, ...]:
+    """The sittings of a load rehearsal; none where there was none, or another version wrote the note."""
+    told = notes.get(NOTE)
+    try:
+        return _SITTINGS.validate_python(told["sittings"]) if isinstance(told, dict) else ()
+    except (KeyError, ValidationError):
+        return ()
+
+
+class Watch:
+    """The log of a rush: the run file, and the time of every line and answer that goes into it."""
+
+    def __init__(self, file: RunFile, settings: Settings, *, places: bool) -> None:
+        """The clock begins with `start`."""
+        self.file = file
+        self._sat = Sat(
+            customers=settings.customers or 1,
+            arrival=settings.arrival or "",
+            think=settings.think,
+            timeout=settings.timeout,
+            places=places,
+        )
+        self._before = sittings_of(file.results().notes)
+        self._asked: list[LineTiming] = []
+        self._open: dict[str, tuple[float, float]] = {}
+        self._due: dict[str, float] = {}
+        self._started = self._next = time.perf_counter()
+
+    def start(self) -> None:
+        """Now is second 0."""
+        self._started = time.perf_counter()
+        self._next = 0.0  # the first answer is written at once: that there was a sitting is known
+
+    @property
+    def now(self) -> float:
+        """Seconds since the start."""
+        return time.perf_counter() - self._started
+
+    def due(self, conversation: str, at: float) -> None:
+        """The next line of a conversation was to be sent at this second."""
+        self._due[conversation] = at
+
+    def said(self, conversation: str, turn: int, utterance: Utterance) -> None:
+        """A line is sent as soon as it is written down."""
+        self.file.said(conversation, turn, utterance)
+        now = self.now
+        self._open[conversation] = self._due.pop(conversation, now), now
+
+    def answered(self, conversation: str, turn: int, answer: Answer) -> None:
+        """Times are taken before anything is written."""
+        now = self.now
+        self.file.answered(conversation, turn, answer)
+        if found := self._open.pop(conversation, None):
+            due, sent = (round(each, 4) for each in found)
+            self._asked.append(LineTiming(conversation, turn, min(due, sent), sent, round(now, 4)))
+        if now >= self._next:
+            self.write()
+
+    def write(self) -> None:
+        """The note as far as it has come; a full disk is told by whatever is written next."""
+        began = self.now
+        self._sat = self._sat.model_copy(update={"asked": tuple(self._asked)})
+        told = [sat.model_dump(mode="json") for sat in (*self._before, self._sat)]
+        with contextlib.suppress(RunFileError):
+            self.file.noted(NOTE, json.dumps({"sittings": told}, ensure_ascii=False))
+        self._next = self.now + max(EVERY, RESTING * (self.now - began))
+
 
 # Parts of the run that the curve shows.
 SPANS = 48
@@ -98,10 +207,10 @@ class Load(Value):
     curve: tuple[Span, ...] = ()
 
 
-class _Line(Value):
+class _TimedLine(Value):
     """One line with all that is known of it."""
 
-    asked: Asked
+    asked: LineTiming
     case: str
     places: bool
     seconds: float
@@ -166,7 +275,7 @@ def times(found: Sequence[float]) -> Times | None:
     return Times(n=len(ranked), p50=p50, p95=p95, p99=p99, longest=ranked[-1])
 
 
-def _lines(sat: Sat, results: Results, summary: Summary) -> list[_Line]:
+def _lines(sat: Sat, results: Results, summary: Summary) -> list[_TimedLine]:
     """The lines of a sitting that are in the run, in the order in which they were sent."""
     talks = {talk.id: talk for talk in counted(results).conversations}
     turns = {(talk.id, turn.index): turn for talk in talks.values() for turn in talk.turns}
@@ -178,7 +287,7 @@ def _lines(sat: Sat, results: Results, summary: Summary) -> list[_Line]:
         whole = asked.answered - asked.sent
         seconds = _own(turn, whole) if sat.places else whole
         lines.append(
-            _Line(
+            _TimedLine(
                 asked=asked,
                 case=talks[asked.conversation].case.id,
                 places=sat.places,
@@ -197,7 +306,7 @@ def _given(results: Results, summary: Summary) -> Iterator[Score]:
     return (s for s in results.scores if s.judge == summary.primary and s.state == "scored")
 
 
-def _sent(asked: Asked) -> float:
+def _sent(asked: LineTiming) -> float:
     return asked.sent
 
 
@@ -206,7 +315,7 @@ def _own(turn: Turn, whole: float) -> float:
     return whole if turn.answer.seconds is None else min(whole, turn.answer.seconds)
 
 
-def _in_flight(found: Sequence[Asked]) -> list[int]:
+def _in_flight(found: Sequence[LineTiming]) -> list[int]:
     """How many lines were waiting for an answer when each was sent, itself among them."""
     open_until: list[float] = []
     levels = []
@@ -219,7 +328,7 @@ def _in_flight(found: Sequence[Asked]) -> list[int]:
 
 
 def _thirds(
-    timed: Sequence[_Line], keys: Sequence[float], interval: Interval, lines: Sequence[_Line]
+    timed: Sequence[_TimedLine], keys: Sequence[float], interval: Interval, lines: Sequence[_TimedLine]
 ) -> tuple[Level | None, Level | None]:
     """The third of the turns with the lowest keys, that with the highest; none where all are alike."""
     ranked = sorted(keys)
@@ -237,7 +346,7 @@ def _thirds(
     return level(ranked[0], low), level(high, ranked[-1])
 
 
-def _level(mine: Sequence[_Line], least: float, most: float, interval: Interval) -> Level:
+def _level(mine: Sequence[_TimedLine], least: float, most: float, interval: Interval) -> Level:
     graded = [(line.value, line.case) for line in mine if line.value is not None]
     values, cases = [value for value, _ in graded], [case for _, case in graded]
     return Level(
@@ -252,7 +361,7 @@ def _level(mine: Sequence[_Line], least: float, most: float, interval: Interval)
     )
 
 
-def _curve(lines: Sequence[_Line]) -> tuple[Span, ...]:
+def _curve(lines: Sequence[_TimedLine]) -> tuple[Span, ...]:
     """The run in equal parts: most lines in flight in each, and the times of what was sent in it."""
     last = max((line.asked.answered for line in lines), default=0.0)
     if not last:
@@ -261,7 +370,7 @@ def _curve(lines: Sequence[_Line]) -> tuple[Span, ...]:
     return tuple(_span(lines, start, end) for start, end in pairwise(edges))
 
 
-def _span(lines: Sequence[_Line], start: float, end: float) -> Span:
+def _span(lines: Sequence[_TimedLine], start: float, end: float) -> Span:
     mine = [line for line in lines if start <= line.asked.sent < end]
     there = sum(line.asked.sent < start < line.asked.answered for line in lines)
     found = times([line.seconds for line in mine if line.timed])
