@@ -3,10 +3,16 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from simulator.addons.matrix.figures import (
+    Against,
+    CellFigures,
+    DataFigures,
+    JudgeFigures,
+    Labels,
+    MatrixFigures,
+)
+from simulator.addons.matrix.plan import Cell
 from simulator.core.types import PASSED, Language
-from simulator.matrix.against import Against
-from simulator.matrix.figures import CellFigures, Compared, DataFigures, JudgeFigures, Labels
-from simulator.matrix.plan import Cell
 
 ID = "20261121-090400512-matrix-3f2a"
 NOT_HELD: dict[str, Any] = {
@@ -40,7 +46,7 @@ def a_cell(prompt: str, model: str, *judges: JudgeFigures, **more: Any) -> CellF
     return CellFigures(**({"against": deciding} | told))
 
 
-def compared(language: Language = "ja", title: str = "", silent: int = 2) -> Compared:
+def compared(language: Language = "ja", title: str = "", silent: int = 2) -> MatrixFigures:
     """Three data sets: one with a best cell and one that failed, labels, and one that is not begun."""
     faq = (
         a_cell(
@@ -54,7 +60,7 @@ def compared(language: Language = "ja", title: str = "", silent: int = 2) -> Com
         ),
         a_cell("strct", "qwen3", state="failed", error=WHY, **NOT_HELD),
     )  # fmt: skip
-    return Compared(
+    return MatrixFigures(
         id=ID,
         title=title,
         created=datetime(2026, 11, 21, 9, 4, tzinfo=UTC),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from simulator.addons.matrix import report
 from simulator.commands.app import main
 from simulator.commands.chain_run import matrix_of
 from simulator.core import shelves
@@ -15,7 +16,6 @@ from simulator.core.settings import Settings
 from simulator.core.templates import read_toml
 from simulator.core.types import Answer, Case, Conversation, Passage, Query, Rag, Usage
 from simulator.data.cases import read_cases
-from simulator.reports import chain_words
 from simulator.runner.chains import AppliedPrompts, is_chain, outcome, read_chain
 from simulator.runner.prompt_file import used_in
 from simulator.storage.run_file import find_run, read_run
@@ -292,7 +292,7 @@ def test_what_a_chain_is_evaluated_on(chain: Path, capsys: pytest.CaptureFixture
 
 def test_both_languages_of_the_words_agree() -> None:
     """Same keys, same variables."""
-    tables = read_toml(chain_words.TEXTS.path)
+    tables = read_toml(report.CHAIN_WORDS_TEXTS.path)
 
     assert tables["ja"].keys() == tables["en"].keys()
     for key, text in tables["ja"].items():

@@ -3,18 +3,17 @@
 import numpy as np
 import pytest
 
-from simulator.matrix.against import Graded, against_best
-from simulator.matrix.labelled import Read, f1_against_best
+from simulator.addons.matrix.figures import CellScores, Read, against_best, f1_against_best
 from simulator.stats.classification import ClassifiedRow as LabelledRow
 from simulator.stats.classification import classify
 
 
-def graded(*values: float, rubrics: tuple[str, ...] = ()) -> Graded:
+def graded(*values: float, rubrics: tuple[str, ...] = ()) -> CellScores:
     """What a judge gave the rows of one cell."""
-    return Graded(np.array(values, dtype=float), rubrics)
+    return CellScores(np.array(values, dtype=float), rubrics)
 
 
-def verdicts(**cells: Graded) -> dict[str, str]:
+def verdicts(**cells: CellScores) -> dict[str, str]:
     """The verdict on each cell."""
     return {key: each.verdict for key, each in against_best(cells).items()}
 

@@ -6,13 +6,21 @@ from typing import Any
 
 import pytest
 
+from simulator.addons.matrix.plan import (
+    Cell,
+    Matrix,
+    ResolvedCell,
+    in_language,
+    is_matrix,
+    matrix_of_options,
+    read_matrix,
+    resolved,
+    with_files,
+)
+from simulator.addons.matrix.record import fingerprint, shared
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings
 from simulator.core.types import PASSED
-from simulator.matrix.plan import Cell, Matrix
-from simulator.matrix.reading import is_matrix, matrix_of_options, read_matrix
-from simulator.matrix.record import fingerprint, shared
-from simulator.matrix.resolving import Resolved, in_language, resolved, with_files
 
 
 def read(text: str, name: str = "matrix.toml") -> Matrix:
@@ -23,7 +31,7 @@ def read(text: str, name: str = "matrix.toml") -> Matrix:
     return read_matrix(path)
 
 
-def of(matrix: Matrix, flags: dict[str, Any] | None = None, **environ: str) -> dict[str, Resolved]:
+def of(matrix: Matrix, flags: dict[str, Any] | None = None, **environ: str) -> dict[str, ResolvedCell]:
     """The cells by their keys."""
     found = resolved(matrix, flags or {}, lambda settings: settings, environ)
     return {each.cell.key: each for each in found}

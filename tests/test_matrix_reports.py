@@ -11,11 +11,10 @@ import openpyxl
 import pytest
 from rich.console import Console
 
+from simulator.addons.matrix import report
+from simulator.addons.matrix.figures import Against, DataFigures, MatrixFigures, as_json
+from simulator.addons.matrix.report import TEXTS, MatrixReport
 from simulator.core.types import Language
-from simulator.matrix.against import Against
-from simulator.matrix.figures import Compared, DataFigures, as_json
-from simulator.reports import matrix_console, matrix_markdown, matrix_page, matrix_sheets
-from simulator.reports.matrix_words import TEXTS, Told
 from tests.golden_files import compare
 from tests.matrices import ID, a_cell, compared, judged
 from tests.pushing import KEY, pushed, sheets_server
@@ -24,25 +23,27 @@ LANGUAGES: tuple[Language, ...] = get_args(Language)
 HOSTILE = "=1+1<script>alert(1)</script>\x1b[31m|`@all`"
 
 
-def terminal(told: Told, width: int = 110) -> str:
+def terminal(told: MatrixReport, width: int = 110) -> str:
     """What a terminal shows."""
     out = io.StringIO()
-    matrix_console.paint(told, Console(file=out, width=width, color_system=None), f"runs/{ID}/report.html")
+    report.matrix_console_paint(
+        told, Console(file=out, width=width, color_system=None), f"runs/{ID}/report.html"
+    )
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_terminal_and_markdown(language: Language) -> None:
     """Best cells only where chance does not explain it, failed and unfinished ones by name, sorted by F1."""
-    told = Told(compared(language))
+    told = MatrixReport(compared(language))
 
     compare(f"matrix_console_{language}.txt", terminal(told))
-    compare(f"matrix_{language}.md", matrix_markdown.markdown(told))
+    compare(f"matrix_{language}.md", report.markdown(told))
 
 
 def test_a_narrow_terminal_shows_every_column() -> None:
     """Columns that do not fit come below, and no line is wider than the terminal."""
-    shown = terminal(Told(compared("en")), 60)
+    shown = terminal(MatrixReport(compared("en")), 60)
 
     assert max(map(len, shown.splitlines())) <= 60
     assert all(title in shown for title in ("Exact match", "answers USD", "against the highest"))
@@ -51,7 +52,7 @@ def test_a_narrow_terminal_shows_every_column() -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_page(language: Language) -> None:
     """A picture with a text alternative for each data set that has figures; each run's own page is linked."""
-    page = matrix_page.page(Told(compared(language, title="秋 & spring")))
+    page = report.page(MatrixReport(compared(language, title="秋 & spring")))
 
     assert page.count("<figure>") == 2
     assert page.count('href="../20261121-090405001-faq-strict-qwen3-9c1e/report.html"') == 1
@@ -69,21 +70,21 @@ def test_what_others_named_is_text_everywhere() -> None:
     failed = cell.model_copy(update={"state": "failed", "error": HOSTILE, "run": HOSTILE})
     data = DataFigures(name=HOSTILE, judges=("exact_match",), primary="exact_match", cells=(cell, failed))
     found = compared("en", title=HOSTILE).model_copy(update={"data": (data,)})
-    told = Told(found)
+    told = MatrixReport(found)
 
     assert "\x1b" not in terminal(told)
-    assert "\x1b" not in matrix_markdown.markdown(told)
-    assert "<script" not in matrix_page.page(told).replace("&lt;script", "")
-    assert "|`@all" not in matrix_markdown.markdown(told)
-    book = openpyxl.load_workbook(matrix_sheets.save(told, Path("report.xlsx")))
+    assert "\x1b" not in report.markdown(told)
+    assert "<script" not in report.page(told).replace("&lt;script", "")
+    assert "|`@all" not in report.markdown(told)
+    book = openpyxl.load_workbook(report.save(told, Path("report.xlsx")))
     assert {c.data_type for sheet in book for row in sheet.iter_rows() for c in row} <= {"s", "n"}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_workbook(language: Language) -> None:
     """All cells on the first worksheet, a worksheet for each data set, figures as numbers, no formula."""
-    told = Told(compared(language))
-    book = openpyxl.load_workbook(matrix_sheets.save(told, Path("report.xlsx")))
+    told = MatrixReport(compared(language))
+    book = openpyxl.load_workbook(report.save(told, Path("report.xlsx")))
     shown = [sheet for sheet in book if sheet.sheet_state == "visible"]
 
     assert [sheet.title for sheet in shown] == [told.say("sheet"), "faq", "morality", "chat"]
@@ -94,15 +95,15 @@ def test_the_workbook(language: Language) -> None:
     assert rows[2][head.index(told.judge("exact_match"))] is None
     assert told.say("f1") in [cell.value for cell in shown[2][1]]
     assert told.say("f1") not in [cell.value for cell in shown[1][1]]
-    assert matrix_sheets.save(told, Path("report.xlsx")).name == "report.xlsx"
+    assert report.save(told, Path("report.xlsx")).name == "report.xlsx"
 
 
 def test_names_of_worksheets_are_such_as_a_workbook_takes() -> None:
     """Too long ones, the same ones, and those with signs of its own."""
     named = [data.model_copy(update={"name": name}) for name in ("a/b" * 20, "A_b" * 20, "Comparison", "'")
              for data in compared("en").data[:1]]  # fmt: skip
-    told = Told(compared("en").model_copy(update={"data": tuple(named)}))
-    titles = [sheet.title for sheet in matrix_sheets.worksheets(told)]
+    told = MatrixReport(compared("en").model_copy(update={"data": tuple(named)}))
+    titles = [sheet.title for sheet in report.worksheets(told)]
 
     assert titles == [
         "Comparison",
@@ -111,16 +112,16 @@ def test_names_of_worksheets_are_such_as_a_workbook_takes() -> None:
         "Comparison 2",
         "data",
     ]
-    matrix_sheets.save(told, Path("report.xlsx"))
+    report.save(told, Path("report.xlsx"))
 
 
 def test_a_sheet_is_pushed_once_and_then_mended(monkeypatch: pytest.MonkeyPatch) -> None:
     """One worksheet, a row per cell; pushed again, the same rows have today's figures."""
-    told = Told(compared("ja"))
+    told = MatrixReport(compared("ja"))
     with sheets_server(monkeypatch) as server:
-        first = pushed(matrix_sheets.matrix_sheet(told))
-        again = pushed(matrix_sheets.matrix_sheet(told))
-        finished = pushed(matrix_sheets.matrix_sheet(Told(compared("ja", silent=0))))
+        first = pushed(report.matrix_sheet(told))
+        again = pushed(report.matrix_sheet(told))
+        finished = pushed(report.matrix_sheet(MatrixReport(compared("ja", silent=0))))
         rows = server.person(KEY).rows(told.say("sheet"))
 
     assert (first.rows, first.worksheets) == (7, ("比較",))
@@ -148,10 +149,10 @@ def test_json_has_every_cell() -> None:
 
 def test_an_empty_matrix_is_shown() -> None:
     """Nothing is graded yet: every view says so."""
-    found: Compared = compared("en").model_copy(update={"data": compared("en").data[2:]})
+    found: MatrixFigures = compared("en").model_copy(update={"data": compared("en").data[2:]})
 
-    assert "No cell is finished yet." in terminal(Told(found))
-    assert "<figure>" not in matrix_page.page(Told(found))
+    assert "No cell is finished yet." in terminal(MatrixReport(found))
+    assert "<figure>" not in report.page(MatrixReport(found))
 
 
 def test_both_languages_have_the_same_words() -> None:
@@ -170,7 +171,7 @@ def test_both_languages_have_the_same_words() -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_headline_by_what_the_cells_are_sorted_by(language: Language) -> None:
     """F1 of labels, with its figure; where all cells are the same, no name is called."""
-    told = Told(compared(language))
+    told = MatrixReport(compared(language))
     faq, morality, _ = told.found.data
     same = [cell.model_copy(update={"against": Against(verdict="equal")}) for cell in faq.cells[:2]]
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from simulator.addons.matrix.plan import DataSet, Matrix
 from simulator.core.errors import InputError, UnknownName
-from simulator.matrix.plan import DataSet, Matrix
 from simulator.runner.chains import WHOLE, Chain, is_chain, read_chain
 
 if TYPE_CHECKING:
@@ -28,9 +28,9 @@ def chain_given(files: Sequence[str], link: str | None) -> Path | None:
 
 def run_chain(path: Path, flags: Mapping[str, Any], shape: "Shaping", link: str | None = None) -> int:
     """Runs every link and the whole, each by itself, or only the one called `link`; gives the exit code."""
+    from simulator.addons.matrix.plan import resolved
     from simulator.commands.matrix_run import run_matrix
     from simulator.commands.simulate import hold
-    from simulator.matrix.resolving import resolved
 
     chain = read_chain(path)
     for name in _OF_THE_CHAIN:

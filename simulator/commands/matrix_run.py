@@ -9,15 +9,21 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from simulator.core.errors import InputError, RehearsalError, RunFileError
-from simulator.core.secrets import restored
-from simulator.core.settings import Settings, load
-from simulator.core.translations import plain
-from simulator.matrix.plan import Cell, Matrix
-from simulator.matrix.reading import is_matrix, matrix_of_options, read_matrix
-from simulator.matrix.record import NAME as RECORD
-from simulator.matrix.record import (
-    Held,
+from simulator.addons.matrix.plan import (
+    Cell,
+    Matrix,
+    ResolvedCell,
+    from_record,
+    in_language,
+    is_matrix,
+    matrix_of_options,
+    read_matrix,
+    resolved,
+    with_files,
+)
+from simulator.addons.matrix.record import NAME as RECORD
+from simulator.addons.matrix.record import (
+    CellRun,
     Record,
     RecordFile,
     find_record,
@@ -28,7 +34,10 @@ from simulator.matrix.record import (
     record_ids,
     shared,
 )
-from simulator.matrix.resolving import Resolved, from_record, in_language, resolved, with_files
+from simulator.core.errors import InputError, RehearsalError, RunFileError
+from simulator.core.secrets import restored
+from simulator.core.settings import Settings, load
+from simulator.core.translations import plain
 from simulator.models.pricing import BudgetSpent
 from simulator.runner.chains import WHOLE
 from simulator.storage.run_file import new_run_id, run_ids
@@ -219,7 +228,7 @@ class _Work:
 
     def _with_budget(self, at: int) -> Settings:
         """The settings of a cell with what is left of the budget of all."""
-        from simulator.matrix.cells import left_for
+        from simulator.addons.matrix.record import left_for
 
         settings = self.settings[at]
         budget = self.now.budget or settings.budget
@@ -253,7 +262,7 @@ def unfinished(digest: str, runs: Path) -> Path | None:
 
 
 def _begun(
-    matrix: Matrix, cells: Sequence[Resolved], digest: str, runs: Path
+    matrix: Matrix, cells: Sequence[ResolvedCell], digest: str, runs: Path
 ) -> tuple[RecordFile, list[Settings]]:
     now = datetime.now(tz=UTC)
     folder = new_folder(runs, new_run_id(now.astimezone(), [WHOLE if matrix.chain else _LABEL]))
@@ -261,7 +270,7 @@ def _begun(
     stored = [each.stored() for each in cells]
     common = shared(stored)
     held = [
-        Held(cell=each.cell, settings={key: value for key, value in told.items() if key not in common})
+        CellRun(cell=each.cell, settings={key: value for key, value in told.items() if key not in common})
         for each, told in zip(cells, stored, strict=True)
     ]
     record = Record(

@@ -10,9 +10,9 @@ from simulator.core.errors import RehearsalError, UnknownName
 from simulator.core.settings import Settings
 
 if TYPE_CHECKING:
-    from simulator.matrix.figures import Compared
-    from simulator.matrix.record import RecordFile
-    from simulator.reports.matrix_words import Told
+    from simulator.addons.matrix.figures import MatrixFigures
+    from simulator.addons.matrix.record import RecordFile
+    from simulator.addons.matrix.report import MatrixReport
 
 DONE, MISSED, INCOMPLETE = 0, 1, 3
 # Of report.json: raised when a key changes its meaning or goes, never for a new one.
@@ -33,9 +33,9 @@ def check_reports(settings: Settings) -> None:
 
 def paint_cell(path: Path, settings: Settings) -> str:
     """Writes the page of one cell's own run; gives why it never got an answer, or nothing."""
+    from simulator.addons.matrix.record import silence
     from simulator.commands.publish import improvements_for, report_language
     from simulator.commands.sinks import write_atomically
-    from simulator.matrix.cells import silence
     from simulator.report.html import render
     from simulator.report.judges import standings
     from simulator.stats.outcome import figures_of, gate_of
@@ -59,17 +59,15 @@ def show(file: "RecordFile", settings: Settings, stopped: str | None) -> int:
     """
     from rich.console import Console
 
+    from simulator.addons.matrix import report
+    from simulator.addons.matrix.figures import as_json, compared
+    from simulator.addons.matrix.report import MatrixReport, ToldChain
     from simulator.commands.sinks import write_atomically
-    from simulator.matrix.comparing import compared
-    from simulator.matrix.figures import as_json
-    from simulator.reports import matrix_console, matrix_page
-    from simulator.reports.chain_words import ToldChain
-    from simulator.reports.matrix_words import Told
 
     found = compared(file.record, file.folder.parent)
-    told, page = (ToldChain if found.chain else Told)(found), file.folder / "report.html"
-    write_atomically(page, matrix_page.page(told))
-    matrix_console.paint(told, Console(stderr=settings.json_output), str(page))
+    told, page = (ToldChain if found.chain else MatrixReport)(found), file.folder / "report.html"
+    write_atomically(page, report.page(told))
+    report.matrix_console_paint(told, Console(stderr=settings.json_output), str(page))
     if settings.json_output:
         shown = as_json(found) | {"store": str(file.folder / "matrix.json"), "page": str(page)}
         sys.stdout.write(json.dumps(shown, ensure_ascii=False) + "\n")
@@ -77,7 +75,7 @@ def show(file: "RecordFile", settings: Settings, stopped: str | None) -> int:
     return _exit_code(found, file, stopped)
 
 
-def _paint_all(told: "Told", folder: Path, settings: Settings, stopped: str | None) -> None:
+def _paint_all(told: "MatrixReport", folder: Path, settings: Settings, stopped: str | None) -> None:
     """Every report that was asked for; one that fails keeps none of the others from being made."""
     failures: list[RehearsalError] = []
     for name in settings.to:
@@ -89,7 +87,7 @@ def _paint_all(told: "Told", folder: Path, settings: Settings, stopped: str | No
         raise failures[0]
 
 
-def _exit_code(found: "Compared", file: "RecordFile", stopped: str | None) -> int:
+def _exit_code(found: "MatrixFigures", file: "RecordFile", stopped: str | None) -> int:
     from simulator.commands.publish import say_stopped
 
     if found.open or stopped:
@@ -101,32 +99,32 @@ def _exit_code(found: "Compared", file: "RecordFile", stopped: str | None) -> in
     return MISSED if any(cell.passed is False for cell in found.cells) else DONE
 
 
-def _xlsx(told: "Told", folder: Path, settings: Settings) -> str:
-    from simulator.reports.matrix_sheets import save
+def _xlsx(told: "MatrixReport", folder: Path, settings: Settings) -> str:
+    from simulator.addons.matrix.report import save
 
     return str(save(told, folder / "report.xlsx"))
 
 
-def _markdown(told: "Told", folder: Path, settings: Settings) -> str:
+def _markdown(told: "MatrixReport", folder: Path, settings: Settings) -> str:
+    from simulator.addons.matrix.report import markdown
     from simulator.commands.sinks import write_atomically
-    from simulator.reports.matrix_markdown import markdown
 
     write_atomically(folder / "report.md", markdown(told))
     return str(folder / "report.md")
 
 
-def _json(told: "Told", folder: Path, settings: Settings) -> str:
+def _json(told: "MatrixReport", folder: Path, settings: Settings) -> str:
+    from simulator.addons.matrix.figures import as_json
     from simulator.commands.sinks import write_atomically
-    from simulator.matrix.figures import as_json
 
     shown = {"schema": JSON_SCHEMA, **as_json(told.found)}
     write_atomically(folder / "report.json", json.dumps(shown, ensure_ascii=False, indent=1) + "\n")
     return str(folder / "report.json")
 
 
-def _sheets(told: "Told", folder: Path, settings: Settings) -> str:
+def _sheets(told: "MatrixReport", folder: Path, settings: Settings) -> str:
+    from simulator.addons.matrix.report import matrix_sheet
     from simulator.core.translations import plain
-    from simulator.reports.matrix_sheets import matrix_sheet
     from simulator.sheets import google_push
     from simulator.sheets.google_api import Target, target
     from simulator.sheets.google_push import new_sheet
@@ -141,7 +139,7 @@ def _sheets(told: "Told", folder: Path, settings: Settings) -> str:
     return "\n".join([pushed.url, *(plain(each) for each in pushed.notes)])
 
 
-REPORTS: dict[str, Callable[["Told", Path, Settings], str]] = {
+REPORTS: dict[str, Callable[["MatrixReport", Path, Settings], str]] = {
     "sheets": _sheets,
     "xlsx": _xlsx,
     "json": _json,

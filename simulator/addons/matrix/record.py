@@ -17,10 +17,10 @@ from typing import IO, Any, Literal
 
 from pydantic import Field, JsonValue, ValidationError
 
+from simulator.addons.matrix.plan import Cell
 from simulator.core.errors import RunFileError
-from simulator.core.types import Run, Value
+from simulator.core.types import Results, Run, Value
 from simulator.data.files import beside
-from simulator.matrix.plan import Cell
 from simulator.storage import results, schema
 from simulator.storage.run_file import NAME as RUN_FILE
 from simulator.storage.run_file import hold
@@ -30,7 +30,7 @@ NAME = "matrix.json"
 State = Literal["planned", "begun", "finished", "failed"]
 
 
-class Held(Value):
+class CellRun(Value):
     """One cell: what its run is told beside what all are told, in which run it is held, and what was wrong.
 
     `run` is the folder's name beside that of the matrix; empty until the cell's turn comes.
@@ -52,7 +52,7 @@ class Record(Value):
     chain: bool = False
     digest: str = ""
     settings: dict[str, JsonValue] = Field(default={})
-    cells: tuple[Held, ...]
+    cells: tuple[CellRun, ...]
 
     def told(self, at: int) -> dict[str, Any]:
         """Everything that the run of a cell is told."""
@@ -140,7 +140,7 @@ def new_folder(runs: Path, name: str) -> Path:
     return folder
 
 
-def state_of(held: Held, run: Run | None) -> State:
+def state_of(held: CellRun, run: Run | None) -> State:
     """How far a cell has come."""
     if held.error:
         return "failed"
@@ -222,3 +222,28 @@ def _pieces(path: Path) -> Iterator[bytes]:
                 yield piece
     except OSError:  # an id, a sheet, a file that is missing: told when its cell's turn comes
         return
+
+
+def left_for(file: RecordFile, at: int, budget: float) -> float:
+    """Dollars that the run of a cell may come to in all, once the other cells' are paid."""
+    others = (file.run_file(place) for place in range(len(file.record.cells)) if place != at)
+    return budget - sum(spent(path) for path in others if path and path.is_file())
+
+
+def spent(run: Path) -> float:
+    """Dollars that a run has paid so far; nothing for what is no run."""
+    with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(run, timeout=10)) as file:
+        (paid,) = file.execute("SELECT sum(cost_usd) FROM calls").fetchone()
+        return float(paid or 0.0)
+    return 0.0
+
+
+def silence(results: Results) -> str:
+    """Why a model never answered at all, in its own first words; empty where it did."""
+    first = ""
+    for talk in results.conversations:
+        for answer in (turn.answer for turn in talk.turns):
+            if answer.text.strip() and not answer.error:
+                return ""
+            first = first or (answer.error.message if answer.error else "the answer is empty")
+    return f"not one answer: {first}" if first else ""
