@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from simulator.addons.review.figures import markdown
+from simulator.addons.review.report import Read, ReviewReport, paint
 from simulator.core.types import HumanVerdict, Language, Results
-from simulator.review.console import Read, Shown, paint
-from simulator.review.excerpt import markdown
 from simulator.stats.gate import decide
 from simulator.stats.review import agreement, findings
 from tests.golden_files import compare
@@ -27,15 +27,15 @@ SAID = (
 )
 
 
-def shown(results: Results, language: Language = "ja", read: Read | None = None) -> Shown:
+def shown(results: Results, language: Language = "ja", read: Read | None = None) -> ReviewReport:
     """All that is painted of a run."""
     summary = summary_of(results)
     gate, page = decide(summary, None, 0.05), Path("report.html")
     found = findings(results, summary)
-    return Shown(summary, gate, agreement(results, summary), read, language, page, found)
+    return ReviewReport(summary, gate, agreement(results, summary), read, language, page, found)
 
 
-def painted(what: Shown, width: int = 100) -> str:
+def painted(what: ReviewReport, width: int = 100) -> str:
     """What the terminal shows."""
     console = Console(file=io.StringIO(), width=width, color_system=None)
     paint(what, console)

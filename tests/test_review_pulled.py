@@ -6,12 +6,20 @@ from typing import Any
 import openpyxl
 import pytest
 
+from simulator.addons.review.sources import (
+    Entry,
+    ReviewTarget,
+    Taken,
+    grade_of,
+    sheet_of,
+    source_of,
+    take,
+    verdicts,
+    workbook_source,
+)
 from simulator.core.errors import InputError
 from simulator.core.types import HumanVerdict, Language, Results
 from simulator.report.worksheets import worksheets
-from simulator.review.pulled import Wanted, grade_of, sheet_of, verdicts, workbook_source
-from simulator.review.sources import Entry, source_of
-from simulator.review.taking import Taken, take
 from simulator.sheets import excel
 from simulator.sheets.model import PulledRow
 from simulator.stats.review import blind_sample
@@ -24,10 +32,10 @@ RUN = rehearsed().run.id
 KEY = f"{RUN}/{FEE[0]}/{FEE[1]}"
 
 
-def wanted(results: Results | None = None, language: Language = "ja", **known: Any) -> Wanted:
+def wanted(results: Results | None = None, language: Language = "ja", **known: Any) -> ReviewTarget:
     """The rehearsed run."""
     results = results or rehearsed(language)
-    return Wanted(results, summary_of(results), language, **known)
+    return ReviewTarget(results, summary_of(results), language, **known)
 
 
 def read(name: str, *rows: tuple[str, dict[str, str]]) -> list[Entry]:

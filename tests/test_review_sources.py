@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
+from simulator.addons.review.report import as_lines, labelled_answers
+from simulator.addons.review.sources import Entry, label_file, take
 from simulator.core.errors import CaseFileError
 from simulator.core.types import HumanVerdict
-from simulator.review.export import as_lines, labelled_answers
-from simulator.review.sources import Entry, label_file
-from simulator.review.taking import take
 from tests.graded_blind import JUDGE, graded, verdict
 
 

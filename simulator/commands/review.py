@@ -12,10 +12,9 @@ from simulator.commands.options import Run, takes
 from simulator.core.settings import Settings, from_run, load
 
 if TYPE_CHECKING:
+    from simulator.addons.review.report import Read, ReviewReport
+    from simulator.addons.review.sources import Fault, ReviewTarget, Taken
     from simulator.core.types import Results
-    from simulator.review.console import Read, Shown
-    from simulator.review.pulled import Wanted
-    from simulator.review.taking import Fault, Taken
 
     Asked = tuple[tuple[str | None, str | None], tuple[str | None, str | None]]
 
@@ -75,10 +74,9 @@ def command(
 
 def _read(path: Path, source: str, asked: "Asked", *, strict: bool) -> "Read":
     """Stores what fits the run, and names what does not."""
+    from simulator.addons.review.report import Read
+    from simulator.addons.review.sources import source_of, take
     from simulator.core.errors import InputError
-    from simulator.review.console import Read
-    from simulator.review.sources import source_of
-    from simulator.review.taking import take
     from simulator.storage.run_file import RunFile, read_run
 
     results = read_run(path)
@@ -100,14 +98,14 @@ def _read(path: Path, source: str, asked: "Asked", *, strict: bool) -> "Read":
     )  # fmt: skip
 
 
-def _wanted(results: "Results", asked: "Asked") -> "Wanted":
+def _wanted(results: "Results", asked: "Asked") -> "ReviewTarget":
     """What a source has to know of the run."""
+    from simulator.addons.review.sources import ReviewTarget
     from simulator.commands.publish import report_language
-    from simulator.review.pulled import Wanted
     from simulator.stats.outcome import figures_of
 
     summary = figures_of(results, from_run(results.run.settings))
-    return Wanted(results, summary, report_language(results), *asked)
+    return ReviewTarget(results, summary, report_language(results), *asked)
 
 
 def _refused(source: str, taken: "Taken", run: str, *, strict: bool) -> str:
@@ -126,13 +124,13 @@ def _say(source: str, fault: "Fault", end: str) -> None:
     sys.stderr.write(f"{' '.join(plain(f'{where}: {fault.why}').split())}{end}.\n")
 
 
-def _shown(path: Path, results: "Results", settings: Settings, read: "Read | None") -> "Shown":
+def _shown(path: Path, results: "Results", settings: Settings, read: "Read | None") -> "ReviewReport":
     """The figures, and the page beside the run file painted anew with them."""
+    from simulator.addons.review.report import ReviewReport
     from simulator.commands.publish import improvements_for, report_language
     from simulator.commands.sinks import write_atomically
     from simulator.report.html import render
     from simulator.report.judges import standings
-    from simulator.review.console import Shown
     from simulator.stats.outcome import figures_of, gate_of
     from simulator.stats.review import agreement, findings
 
@@ -143,20 +141,20 @@ def _shown(path: Path, results: "Results", settings: Settings, read: "Read | Non
     mends = improvements_for(results, summary, settings, language)
     write_atomically(page, render(results, summary, gate, language, known, mends=mends))
     found = findings(results, summary)
-    return Shown(summary, gate, agreement(results, summary), read, language, page, found)
+    return ReviewReport(summary, gate, agreement(results, summary), read, language, page, found)
 
 
-def _print(shown: "Shown", path: Path, *, as_json: bool) -> None:
+def _print(shown: "ReviewReport", path: Path, *, as_json: bool) -> None:
     from rich.console import Console
 
-    from simulator.review.console import paint
+    from simulator.addons.review.report import paint
 
     paint(shown, Console(stderr=as_json))
     if as_json:
         sys.stdout.write(json.dumps(_as_json(shown, path), ensure_ascii=False) + "\n")
 
 
-def _as_json(shown: "Shown", path: Path) -> dict[str, Any]:
+def _as_json(shown: "ReviewReport", path: Path) -> dict[str, Any]:
     from simulator.stats import review
     from simulator.stats import review as reviewed
 
@@ -177,11 +175,10 @@ def _as_json(shown: "Shown", path: Path) -> dict[str, Any]:
     }
 
 
-def _export(results: "Results", shown: "Shown", path: Path) -> None:
+def _export(results: "Results", shown: "ReviewReport", path: Path) -> None:
+    from simulator.addons.review.report import as_lines, say_exported
     from simulator.commands.sinks import write_atomically
     from simulator.core.errors import InputError
-    from simulator.review.console import say_exported
-    from simulator.review.export import as_lines
 
     lines = as_lines(results)
     if not lines:
@@ -191,11 +188,11 @@ def _export(results: "Results", shown: "Shown", path: Path) -> None:
     sys.stderr.write(say_exported(path, lines.count("\n"), shown))
 
 
-def _excerpt(shown: "Shown", path: Path) -> None:
+def _excerpt(shown: "ReviewReport", path: Path) -> None:
+    from simulator.addons.review.figures import markdown
+    from simulator.addons.review.report import say_excerpt
     from simulator.commands.sinks import write_atomically
     from simulator.core.errors import InputError
-    from simulator.review.console import say_excerpt
-    from simulator.review.excerpt import markdown
 
     run = shown.summary.run
     if shown.findings is None and shown.review is None:

@@ -3,22 +3,23 @@
 In words first, then the figures, then what to look at.
 """
 
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from simulator.addons.review.figures import blind_sections, team_sections
+from simulator.addons.review.sources import HIGHEST, LABEL, LOWEST
+from simulator.addons.review.words import WORDS, words_in
 from simulator.core.document import wrap
 from simulator.core.translations import plain, points, words_of
-from simulator.core.types import Language
+from simulator.core.types import Conversation, HumanVerdict, Language, Results, Turn
 from simulator.report.context import corrected_line, notes_of_people
 from simulator.report.listing import Section
-from simulator.review.agreed import blind_sections
-from simulator.review.section import WORDS, words_in
-from simulator.review.teams import team_sections
 from simulator.stats.figures import Summary
 from simulator.stats.gate import Gate
 from simulator.stats.review import Findings, Review
@@ -43,7 +44,7 @@ class Read(NamedTuple):
     blind: int = 0
 
 
-class Shown(NamedTuple):
+class ReviewReport(NamedTuple):
     """All that is painted; `read` is None when only what the run had already was compared."""
 
     summary: Summary
@@ -55,7 +56,7 @@ class Shown(NamedTuple):
     findings: Findings | None = None
 
 
-def paint(shown: Shown, console: Console) -> None:
+def paint(shown: ReviewReport, console: Console) -> None:
     """Prints the whole review; everything as text, never as markup."""
     _Painter(shown, console).everything()
 
@@ -63,7 +64,7 @@ def paint(shown: Shown, console: Console) -> None:
 class _Painter:
     """One review on one console."""
 
-    def __init__(self, shown: Shown, console: Console) -> None:
+    def __init__(self, shown: ReviewReport, console: Console) -> None:
         self.shown, self.console, self.say = shown, console, words_in(shown.language)
 
     def everything(self) -> None:
@@ -156,13 +157,86 @@ class _Painter:
         return plain(text).encode(encoding, "replace").decode(encoding)
 
 
-def say_exported(path: Path, turns: int, shown: Shown) -> str:
+def say_exported(path: Path, turns: int, shown: ReviewReport) -> str:
     """Where the labels are, and what they are good for."""
     said = WORDS(shown.language, "saved", path=plain(str(path)), n=f"{turns:,}")
     how = WORDS(shown.language, "calibrate", path=plain(str(path)), judge=plain(shown.summary.primary))
     return f"{said}\n  {how}\n"
 
 
-def say_excerpt(path: Path, shown: Shown) -> str:
+def say_excerpt(path: Path, shown: ReviewReport) -> str:
     """Where the Markdown is."""
     return WORDS(shown.language, "markdown_saved", path=plain(str(path))) + "\n"
+
+
+def labelled_answers(results: Results) -> Iterator[dict[str, Any]]:
+    """A row for each turn that people graded blind, in the order of the run; rows of one case are a group."""
+    given: dict[tuple[str, int], list[HumanVerdict]] = {}
+    for verdict in results.verdicts:
+        if verdict.source == "blind" and verdict.grade is not None:
+            given.setdefault((verdict.conversation, verdict.turn), []).append(verdict)
+    for talk in results.conversations:
+        for turn in talk.turns:
+            if verdicts := given.get((talk.id, turn.index)):
+                yield _row(results.run.id, talk, turn, verdicts)
+
+
+def as_lines(results: Results) -> str:
+    """The rows as JSON lines."""
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in labelled_answers(results))
+
+
+def _row(run: str, talk: Conversation, turn: Turn, verdicts: list[HumanVerdict]) -> dict[str, Any]:
+    case, said = talk.case, turn.answer
+    references = case.references_at(turn.index)
+    return {
+        "id": f"{talk.id}/{turn.index}",
+        "dataset": run,
+        "language": case.language,
+        "group": case.id,
+        "history": _history(talk, turn),
+        "question": turn.user,
+        "contexts": [passage.text for passage in said.passages],
+        "context_ids": [passage.id for passage in said.passages],
+        "answer": said.text,
+        "reference": list(references) if len(references) > 1 else next(iter(references), None),
+        **_expected(talk),
+        "labels": {LABEL: [_plain(verdict.grade or 0.0) for verdict in verdicts]},
+        "scale": {LABEL: f"{LOWEST}-{HIGHEST}"},
+        "annotators": {LABEL: [verdict.reviewer for verdict in verdicts]},
+        "meta": _meta(talk, verdicts),
+    }
+
+
+def _expected(talk: Conversation) -> dict[str, Any]:
+    """What a judge knows of the case besides, where it says anything."""
+    case = talk.case
+    found = {"answerable": case.answerable, "goal": case.goal}
+    if case.handover != "optional":
+        found["handover"] = case.handover
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def _history(talk: Conversation, turn: Turn) -> list[dict[str, str]]:
+    """What was said before the turn; an answer that did not come leaves no line."""
+    lines = [message.model_dump() for message in talk.case.history]
+    for before in talk.turns:
+        if before.index < turn.index:
+            lines.append({"role": "user", "content": before.user})
+            if before.answer.text.strip():
+                lines.append({"role": "assistant", "content": before.answer.text})
+    return lines
+
+
+def _meta(talk: Conversation, verdicts: list[HumanVerdict]) -> dict[str, Any]:
+    found: dict[str, Any] = {"persona": talk.persona}
+    if any(verdict.comment for verdict in verdicts):
+        found["comments"] = [verdict.comment for verdict in verdicts]
+    sampled = next((verdict for verdict in verdicts if verdict.stratum or verdict.sampled), None)
+    if sampled:
+        found |= {"stratum": sampled.stratum, "sampled": sampled.sampled}
+    return found
+
+
+def _plain(grade: float) -> int | float:
+    return int(grade) if grade == int(grade) else grade

@@ -6,7 +6,7 @@ from simulator.core.templates import Texts
 from simulator.core.types import Language
 from simulator.report.listing import Say
 
-WORDS = Texts(Path(__file__).with_name("words.toml"))
+WORDS = Texts(Path(__file__).with_name("review.toml"))
 # Shown of each list; the rest is in `--json`.
 SHOWN = 5
 
