@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from simulator.addons.testset.plan import KINDS, OUT_OF_SCOPE
 from simulator.commands.app import main
 from simulator.core import shelves
 from simulator.core.settings import Settings
 from simulator.core.types import Case
 from simulator.data.cases import read_cases
-from simulator.making.kinds import KINDS, OUT_OF_SCOPE
 from simulator.runner.plan import read_plan
 from tests.making import Author
 from tests.pushing import KEY, column, letter, row_of, sheets_server

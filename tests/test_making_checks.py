@@ -6,18 +6,26 @@ from typing import Any
 
 import pytest
 
+from simulator.addons.testset import report
+from simulator.addons.testset.grade import Prompts, check_form, fault_of_check, fault_of_form, says_the_same
+from simulator.addons.testset.plan import (
+    KINDS,
+    WHYS,
+    WORDINGS,
+    Article,
+    Check,
+    FollowUpCheck,
+    Index,
+    Kind,
+    OutsideCheck,
+    PairCheck,
+    Plan,
+    read_articles,
+)
 from simulator.commands.app import main
 from simulator.core import shelves
 from simulator.core.templates import LANGUAGES, read_toml
 from simulator.core.types import Case, Language, Passage
-from simulator.making import proposing
-from simulator.making.articles import Article, read_articles
-from simulator.making.asking import Prompts, check_form
-from simulator.making.checks import fault_of_check, fault_of_form, says_the_same
-from simulator.making.forms import Check, FollowUpCheck, OutsideCheck, PairCheck
-from simulator.making.index import Index
-from simulator.making.kinds import KINDS, WHYS, WORDINGS, Kind
-from simulator.making.plan import Plan
 from tests.making import Author
 from tests.servers.faults import error
 from tests.servers.openai import serve
@@ -119,7 +127,7 @@ def test_a_passage_cannot_speak_to_the_model() -> None:
 
 def test_every_word_is_there_in_both_languages() -> None:
     """Each kind, wording and reason has its words."""
-    tables = read_toml(proposing.WORDS)
+    tables = read_toml(report.WORDS)
     for language in LANGUAGES:
         assert set(KINDS) <= set(tables[language]["kind"])
         assert set(WORDINGS) == set(tables[language]["wording"])

@@ -8,18 +8,25 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from simulator.addons.testset.grade import RuleBasedTestSet, worded
+from simulator.addons.testset.near import NearDuplicates
+from simulator.addons.testset.plan import (
+    KINDS,
+    OUT_OF_SCOPE,
+    WORDINGS,
+    Article,
+    Index,
+    Plan,
+    asked_of,
+    outside,
+    quotas,
+    read_articles,
+    readable,
+)
+from simulator.addons.testset.report import content_of
 from simulator.core.errors import InputError
 from simulator.core.types import Case, Facts, Language, Message, Passage
 from simulator.data.cases import read_cases
-from simulator.making.articles import Article, read_articles
-from simulator.making.byrule import RuleMade
-from simulator.making.files import content_of
-from simulator.making.index import Index
-from simulator.making.kinds import KINDS, OUT_OF_SCOPE, WORDINGS, quotas
-from simulator.making.near import NearDuplicates
-from simulator.making.plan import Plan, outside, readable
-from simulator.making.statements import asked_of
-from simulator.making.wording import worded
 from simulator.text.acts import is_refusal
 from tests.properties import examples
 
@@ -97,7 +104,7 @@ def test_titles_tell_articles_apart() -> None:
         for name, n in (("金", 10), ("銀", 20))
     ]
     found = [article(text, id_=str(n)) for n, text in enumerate(texts)]
-    cases = RuleMade(found, Index(found), ("plain",), 42).make(("number",), 5).cases
+    cases = RuleBasedTestSet(found, Index(found), ("plain",), 42).make(("number",), 5).cases
 
     assert sorted(case.question for case in cases) == [
         "金口座について質問です。引き出しの手数料はいくらですか",
@@ -109,7 +116,9 @@ def test_titles_tell_articles_apart() -> None:
 def test_no_right_answer_of_an_outside_question_is_an_answer(language: Language) -> None:
     """Each declines, and reads as declining."""
     articles = read_articles(_demo(language))
-    made = RuleMade(articles, Index(articles), ("plain",), 1).make(tuple(OUT_OF_SCOPE - {"false-fact"}), 40)
+    made = RuleBasedTestSet(articles, Index(articles), ("plain",), 1).make(
+        tuple(OUT_OF_SCOPE - {"false-fact"}), 40
+    )
 
     assert len(made.cases) > 20
     assert all(is_refusal(case.references_at(1)[0], language) for case in made.cases)
@@ -121,7 +130,7 @@ def test_a_neighbouring_topic_is_asked_only_where_nothing_speaks_of_it() -> None
     text = "、".join(word for each in outside()["ja"]["neighbours"] for word in each["words"])
     found = [article(f"ここでは{text}についてのすべてをご案内しています。")]
 
-    assert RuleMade(found, Index(found), ("plain",), 1).make(("neighbour",), 9).cases == ()
+    assert RuleBasedTestSet(found, Index(found), ("plain",), 1).make(("neighbour",), 9).cases == ()
 
 
 @pytest.mark.parametrize("language", ["ja", "en"])
@@ -143,7 +152,7 @@ def test_wordings_keep_what_is_asked(language: Language) -> None:
 @given(st.lists(TEXT, max_size=12), st.lists(TEXT, max_size=12))
 def test_near_duplicates_are_those_of_a_search_of_all_pairs(one: list[str], other: list[str]) -> None:
     """The index misses none that comparing with every text would find."""
-    from simulator.making.near import _DIGITS, _jaccard, _trigrams
+    from simulator.addons.testset.near import _DIGITS, _jaccard, _trigrams
     from simulator.text.segments import normalise
 
     near, kept = NearDuplicates(), list[str]()

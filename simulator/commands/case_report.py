@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from simulator.addons.testset import report
+from simulator.addons.testset.grade import FROM_LOGS
+from simulator.addons.testset.plan import KINDS, WHYS, WORDINGS, RejectedQuestion, TestSet
 from simulator.commands.sinks import write_atomically
 from simulator.core.templates import read_toml, render
 from simulator.core.types import Case, Language
-from simulator.making import files, proposing
-from simulator.making.kinds import KINDS, WHYS, WORDINGS, Made, Rejected
-from simulator.making.logs import FROM_LOGS
 from simulator.privacy.patterns import mask
 
 if TYPE_CHECKING:
-    from simulator.making.making import Making
+    from simulator.addons.testset.grade import TestSetRun
 
-WORDS = proposing.WORDS
+WORDS = report.WORDS
 
 
 class Outcome:
@@ -27,14 +27,14 @@ class Outcome:
         """Nothing has come yet."""
         self.path = path
         self.cases: list[Case] = []
-        self.rejected: list[Rejected] = []
+        self.rejected: list[RejectedQuestion] = []
         self.failures: list[tuple[str, str]] = []
         self.stopped = self.no_personas = ""
         self.personas: list[Path] = []
-        self.proposed: proposing.Proposed | None = None
+        self.proposed: report.ProposedCases | None = None
         self.written = False
 
-    def add(self, made: Made) -> None:
+    def add(self, made: TestSet) -> None:
         """What was made of articles, or of logs."""
         self.cases += made.cases
         self.rejected += made.rejected
@@ -54,18 +54,18 @@ class Outcome:
     def write(self) -> None:
         """The files; without a question, or a rejected one, there is none."""
         if self.cases:
-            write_atomically(self.path, files.content_of(self.cases, self.path))
+            write_atomically(self.path, report.content_of(self.cases, self.path))
             self.written = True
         if self.rejected:
             words = _Words(self.language)
-            told = files.rejected_of(self.rejected, lambda each: words("why", each.why))
+            told = report.rejected_of(self.rejected, lambda each: words("why", each.why))
             write_atomically(self.rejected_path, told)
         else:
             self.rejected_path.unlink(missing_ok=True)
 
     def propose(self, sheet: str, worksheet: str) -> None:
         """Into the team's worksheet, unapproved."""
-        self.proposed = proposing.propose(self.cases, sheet, worksheet, self.language)
+        self.proposed = report.propose(self.cases, sheet, worksheet, self.language)
 
     def counts(self) -> dict[str, dict[str, int]]:
         """How many of each kind, of each wording, and rejected for each reason."""
@@ -78,7 +78,7 @@ class Outcome:
             "why": {reason: why[reason] for reason in WHYS if why[reason]},
         }
 
-    def as_json(self, work: "Making") -> dict[str, Any]:
+    def as_json(self, work: "TestSetRun") -> dict[str, Any]:
         """The one object of `--json`."""
         counts = self.counts()
         spent = work.ledger
@@ -106,7 +106,7 @@ class Outcome:
         }
 
 
-def show(work: "Making", outcome: Outcome) -> None:
+def show(work: "TestSetRun", outcome: Outcome) -> None:
     """The summary, in the language of most questions; on stderr where stdout is for JSON."""
     words = _Words(outcome.language)
     stream = sys.stderr if work.settings.json_output else sys.stdout
@@ -114,7 +114,7 @@ def show(work: "Making", outcome: Outcome) -> None:
         stream.write(_printable(line) + "\n")
 
 
-def _lines(work: "Making", outcome: Outcome, words: "_Words") -> list[str]:
+def _lines(work: "TestSetRun", outcome: Outcome, words: "_Words") -> list[str]:
     counts, language = outcome.counts(), outcome.language
     if not outcome.cases:
         lines = [words("text", "none")]
@@ -144,7 +144,7 @@ def _lines(work: "Making", outcome: Outcome, words: "_Words") -> list[str]:
     return lines
 
 
-def _of_rules(work: "Making", outcome: Outcome, words: "_Words") -> list[str]:
+def _of_rules(work: "TestSetRun", outcome: Outcome, words: "_Words") -> list[str]:
     if not work.by_rule or not work.articles:
         return []
     lines = [words("text", "by_rule")]
@@ -156,7 +156,7 @@ def _of_rules(work: "Making", outcome: Outcome, words: "_Words") -> list[str]:
     return lines
 
 
-def _of_logs(work: "Making", outcome: Outcome, words: "_Words") -> list[str]:
+def _of_logs(work: "TestSetRun", outcome: Outcome, words: "_Words") -> list[str]:
     if work.logs is None:
         return []
     mark = "、" if outcome.language == "ja" else ", "
@@ -201,7 +201,7 @@ def _counted(counts: Mapping[str, int], table: str, words: _Words) -> str:
     return mark.join(f"{words(table, key)} {count}" for key, count in counts.items())
 
 
-def _rejected(each: Rejected) -> dict[str, Any]:
+def _rejected(each: RejectedQuestion) -> dict[str, Any]:
     case = each.case
     return {
         "id": case.id,

@@ -16,9 +16,9 @@ from simulator.core.settings import load
 from simulator.core.translations import language_of, told_in
 
 if TYPE_CHECKING:
+    from simulator.addons.testset.grade import TestSetRun
     from simulator.commands.case_report import Outcome
     from simulator.core.types import Language
-    from simulator.making.making import Making
 
 DONE, INCOMPLETE = 0, 3
 
@@ -96,16 +96,16 @@ def make(  # noqa: PLR0917 - one for each option
     in the sheet's worksheet of test questions until somebody approves them. Interrupted, the same
     command pays for nothing twice.
     """
-    from simulator.making.making import Making, MakingWish
+    from simulator.addons.testset.grade import TestSetRequest, TestSetRun
     from simulator.models.pricing import check_prices
 
     settings = load({**flags, "to": [to] if to else None})
     path = Path(out)
     _check(path, knowledge, from_logs, personas_out, settings, overwrite=overwrite)
-    wish = MakingWish(
+    wish = TestSetRequest(
         knowledge, number, kinds or (), wordings or (), _language(language), from_logs, tuple(redact or ())
     )
-    work = Making(wish, settings)
+    work = TestSetRun(wish, settings)
     if settings.dry_run:
         from simulator.commands.calibrate import show_forecast
 
@@ -136,9 +136,8 @@ def _check(
     overwrite: bool,
 ) -> None:
     """Raises InputError for what would only be found out after everything is paid."""
+    from simulator.addons.testset.report import check, check_name
     from simulator.core.errors import InputError
-    from simulator.making.files import check_name
-    from simulator.making.proposing import check
 
     if knowledge is None and logs is None:
         msg = "KNOWLEDGE is missing: cases make YOUR_DOCUMENTS, or --from-logs FILE."
@@ -166,7 +165,7 @@ def _language(given: str | None) -> "Language | None":
     return cast("Language | None", given)
 
 
-def _perform(work: "Making", path: Path, personas: str | None) -> int:
+def _perform(work: "TestSetRun", path: Path, personas: str | None) -> int:
     from simulator.commands.case_report import Outcome, show
     from simulator.core.errors import InputError, RehearsalError
 
@@ -196,7 +195,7 @@ def _perform(work: "Making", path: Path, personas: str | None) -> int:
 
 
 async def _all(
-    work: "Making", outcome: "Outcome", personas: Path | None, progress: Callable[[int, int], None]
+    work: "TestSetRun", outcome: "Outcome", personas: Path | None, progress: Callable[[int, int], None]
 ) -> None:
     try:
         await work.make(progress)
@@ -207,7 +206,7 @@ async def _all(
         await work.close()
 
 
-def _exit_code(work: "Making", outcome: "Outcome") -> int:
+def _exit_code(work: "TestSetRun", outcome: "Outcome") -> int:
     if outcome.stopped:
         _say(f"error: {outcome.stopped}. {_how_to_go_on(work, outcome)}")
         return INCOMPLETE
@@ -220,14 +219,14 @@ def _exit_code(work: "Making", outcome: "Outcome") -> int:
     return INCOMPLETE
 
 
-def _how_to_go_on(work: "Making", outcome: "Outcome") -> str:
+def _how_to_go_on(work: "TestSetRun", outcome: "Outcome") -> str:
     again = " with --overwrite" if outcome.written else ""
     if work.settings.cache in ("on", "refresh"):
         return f"The same command{again} goes on from here and pays for nothing twice."
     return f"With --cache {work.settings.cache} nothing was kept; the same command{again} starts anew."
 
 
-def _announce(work: "Making") -> None:
+def _announce(work: "TestSetRun") -> None:
     from simulator.commands.announce import counted
     from simulator.commands.calibrate import total
 

@@ -5,13 +5,14 @@ import io
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from simulator.addons.testset.near import NearDuplicates
+from simulator.addons.testset.plan import RejectedQuestion
 from simulator.core.errors import InputError
-from simulator.core.types import Case
+from simulator.core.types import Case, Language
 from simulator.data.files import plain_suffix
 from simulator.data.values import READERS, Cell
-from simulator.making.kinds import Rejected
 from simulator.report.worksheets import history_lines
 
 COLUMNS = (
@@ -46,7 +47,7 @@ def content_of(cases: Sequence[Case], path: Path) -> bytes:
     return str(yaml.safe_dump(records, allow_unicode=True, sort_keys=False, width=100)).encode()
 
 
-def rejected_of(rejected: Sequence[Rejected], told: Callable[[Rejected], str]) -> bytes:
+def rejected_of(rejected: Sequence[RejectedQuestion], told: Callable[[RejectedQuestion], str]) -> bytes:
     """The rejected questions as a table for people; `told` says why in words."""
     head = ("id", "question", "reference", "passages", "tags", "why", "detail")
     rows = [
@@ -108,3 +109,55 @@ def _plain(case: Case, column: str) -> str:
 
 def _safe(text: str) -> str:
     return f"'{text}" if text.lstrip(" \u3000").startswith(_FORMULA) else text
+
+
+QUESTIONS = "questions"
+# What the command says of it all.
+WORDS = Path(__file__).with_name("making.toml")
+
+
+class ProposedCases(NamedTuple):
+    """Where they stand, how many were added, and how many were like one that is there."""
+
+    url: str
+    added: int
+    near: int
+    notes: tuple[str, ...] = ()
+
+
+def check(sheet: str | None, worksheet: str | None) -> None:
+    """Raises InputError where the sheet is not named, or nobody may write to it: before anything is paid."""
+    from simulator.core.errors import InputError
+    from simulator.sheets.google_api import account, target
+
+    if not sheet:
+        msg = "--to sheets: which? Give --sheet KEY or its address."
+        raise InputError(msg)
+    target(sheet, worksheet or "")
+    account()
+
+
+def propose(cases: Sequence[Case], sheet: str, worksheet: str, language: Language) -> ProposedCases:
+    """Adds rows for what is not there yet; rows that are there, people's and ours, stay as they are."""
+    from simulator.report.worksheets import proposals_sheet
+    from simulator.sheets import google_pull, google_push
+    from simulator.sheets.google_api import target
+
+    at = target(sheet, worksheet)
+    rows = google_pull(at, (QUESTIONS,)).rows.get(QUESTIONS, ())
+    known = NearDuplicates()
+    keys = {row.key for row in rows}
+    for row in rows:
+        said = [row.cells.get("history", ""), row.cells.get("question", "")]
+        about = tuple(filter(None, map(str.strip, row.cells.get("gold", "").split("|"))))
+        known.add("\n".join(filter(None, said)), row.key, about)
+    fresh = [case for case in cases if case.id not in keys]
+    unlike = [case for case in fresh if known.add(_said(case, language), case.id, case.passages) is None]
+    pushed = google_push((proposals_sheet(unlike, language),), at, language=language)
+    return ProposedCases(pushed.url, pushed.rows, len(fresh) - len(unlike), pushed.notes)
+
+
+def _said(case: Case, language: Language) -> str:
+    from simulator.report.worksheets import history_lines
+
+    return "\n".join(filter(None, [history_lines(case.history, language), case.question]))
