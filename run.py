@@ -7,7 +7,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 try:
-    from simulator.commands.app import main
+    from simulator.cli.app import main
 except ModuleNotFoundError as missing:
     sys.stderr.write(f"error: {missing}. Run `make install` once, then: .venv/bin/python run.py\n")
     sys.exit(2)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from simulator import Query
-from simulator.commands.app import main as program
+from simulator.cli.app import main as program
 
 DATA = Path(os.environ.get("REHEARSAL_BENCH_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 SETS = {"jmmlu": "mc_jmmlu_dev.jsonl.gz", "mmlu": "mc_mmlu_dev.jsonl.gz"}

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import classifiers
-from simulator.commands.app import main as command
+from simulator.cli.app import main as command
 from simulator.core.types import Results
 from simulator.stats.classification import RankedRow, f1_table
 from simulator.storage.run_file import read_run

@@ -69,8 +69,8 @@ def one(count: int, url: str, to: list[str], more: list[str]) -> dict[str, Any]:
 
 def child(arguments: list[str]) -> int:
     """The program itself; says on stderr what it had used before its reports, and at its end."""
-    from simulator.commands import publish
-    from simulator.commands.app import main as program
+    from simulator.cli import publish
+    from simulator.cli.app import main as program
 
     paint, before = publish.publish, [0.0, 0.0, 0.0]
 

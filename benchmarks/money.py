@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from simulator.commands.app import main as command
+from simulator.cli.app import main as command
 from simulator.core.settings import JPY_PER_USD, Settings
 from simulator.core.templates import LANGUAGES
 from simulator.core.types import Language, Usage

@@ -18,9 +18,9 @@ from benchmarks.measured import ROOT, measure
 # Where a phase begins: the module, the function that begins it, and what the time up to there went into.
 BEGINNINGS = (
     ("simulator.runner.plan", "read_plan", "interpreter, command line, modules"),
-    ("simulator.commands.announce", "announce", "questions, judges, prompts"),
+    ("simulator.cli.announce", "announce", "questions, judges, prompts"),
     ("simulator.runner.run", "perform", "forecast, with the table of prices"),
-    ("simulator.commands.publish", "publish", "conversations and grades, the client's import included"),
+    ("simulator.cli.publish", "publish", "conversations and grades, the client's import included"),
 )
 LAST = "figures, report.html, summary"
 
@@ -50,7 +50,7 @@ def measured(arguments: list[str]) -> int:
 
     for module, function, _ in BEGINNINGS:
         _marked(import_module(module), function, mark)
-    code: int = import_module("simulator.commands.app").main(arguments)
+    code: int = import_module("simulator.cli.app").main(arguments)
     mark()
     names = [*(name for _, _, name in BEGINNINGS), LAST]
     steps = zip(names, marks, marks[1:], strict=False)

@@ -84,7 +84,7 @@ def evaluate(rows: Path, judge: str, runs: Path, more: list[str]) -> tuple[float
 def child(arguments: list[str]) -> int:
     """The program itself; says on stderr what it has used at its end."""
     started = time.perf_counter()
-    from simulator.commands.app import main as program
+    from simulator.cli.app import main as program
 
     code = program(arguments)
     used = resource.getrusage(resource.RUSAGE_SELF)

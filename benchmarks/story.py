@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from simulator.commands.app import main as run
+from simulator.cli.app import main as run
 from simulator.core.shelves import ROOT
 from simulator.core.types import Language
 

@@ -15,7 +15,7 @@ import pytest
 from rag_adapters import function
 from rag_adapters._options import read_template, template_names
 from simulator import Case, Query
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.core import shelves
 from simulator.core.settings import Settings
 from simulator.runner.conversation import as_answer

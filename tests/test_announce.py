@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from simulator.commands.announce import announce, check_folder, counted, passed_over, show_forecast
+from simulator.cli.announce import announce, check_folder, counted, passed_over, show_forecast
 from simulator.core.errors import InputError, RunFileError
 from simulator.core.settings import Settings, dollars
 from simulator.core.types import Spending

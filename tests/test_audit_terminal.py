@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from simulator.commands.app import main
+from simulator.cli.app import main
 
 # A cleared screen, a title, a link, one C1 code, a bell, a turned direction, and a line that is written over.
 HOSTILE = "\x1b[2J\x1b]0;owned\x07\x1b]8;;http://evil\x1b\\X\x9b31m\x07\u202e\r\x08"

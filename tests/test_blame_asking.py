@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.core.settings import from_run
 from simulator.core.types import Answer, Passage, Query, Results
 from simulator.diagnosis.ask_again import ask_again, found_anew, own_words, sought

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.core.types import Answer, Results, Step, Turn, Usage, Utterance
 from simulator.report import features
 from simulator.stats.summary import bot_usage

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.core.types import Ended, Results, Usage
 from simulator.models.pricing import Prices
 from simulator.storage.run_file import find_run, read_run

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.models.cache import ResponseCache, cache_file
 
 BODY: dict[str, Any] = {"choices": [{"message": {"content": "はい" * 500}}]}

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.core.types import Language
 from simulator.stats import judge_trust
 from tests.golden_files import compare

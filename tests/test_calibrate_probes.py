@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.stats.judge_trust import StoredBias, bias_for
 from tests.golden_files import compare
 from tests.servers.faults import Reply

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from simulator.addons.testset.plan import KINDS, OUT_OF_SCOPE
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.core import shelves
 from simulator.core.settings import Settings
 from simulator.core.types import Case

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from simulator.addons.matrix import report
-from simulator.commands.app import main
-from simulator.commands.chain_run import matrix_of
+from simulator.cli.app import main
+from simulator.cli.matrix import matrix_of
 from simulator.core import shelves
 from simulator.core.errors import InputError, RagFailure
 from simulator.core.settings import Settings

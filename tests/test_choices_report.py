@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from judges.choice import choice
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.core.templates import read_toml
 from simulator.core.types import (
     Answer,

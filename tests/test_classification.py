@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.core.types import Answer, Case, Conversation, Results, Run, Score, Turn
 from simulator.report.features import classes_section
 from simulator.stats.classification import (

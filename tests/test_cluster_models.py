@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from simulator.addons.dask import connection, worker
-from simulator.commands import engine
-from simulator.commands.app import main
+from simulator.cli import engine
+from simulator.cli.app import main
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings
 from simulator.runner.context import PACKAGES

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.core.errors import UnknownName
 from simulator.core.settings import load
 from simulator.data.cases import read_cases

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from simulator import __version__
-from simulator.commands.app import PROGRAM, WORDS, main
-from simulator.commands.options import NO_FLAG, OF_ROWS, PANELS
+from simulator.cli.app import PROGRAM, WORDS, main
+from simulator.cli.options import NO_FLAG, OF_ROWS, PANELS
 from simulator.core import shelves
 from simulator.core.settings import FILE, Settings, flag
 from tests.golden_files import compare
@@ -302,7 +302,7 @@ def test_help_starts_without_heavy_libraries() -> None:
     ]  # fmt: skip
     words = (["--help"], ["simulate", "--help"], ["doctor", "--help"])
     code = (
-        f"import sys; sys.path.insert(0, {str(shelves.ROOT)!r}); from simulator.commands.app import main;"
+        f"import sys; sys.path.insert(0, {str(shelves.ROOT)!r}); from simulator.cli.app import main;"
         f"[main(each) for each in {words!r}]; sys.exit(' '.join(m for m in {heavy!r} if m in sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from simulator.addons.compare.grade import NAME
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.core.types import Failure
 from tests.pairwise import (
     LONG,

@@ -8,7 +8,7 @@ from typing import Any
 import openpyxl
 import pytest
 
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.core.types import GradingContext, Language, Score
 from simulator.stats.red import undecided
 from simulator.storage import results

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from simulator.commands.app import main
-from simulator.commands.evaluate import of_rows
+from simulator.cli.app import main
+from simulator.cli.evaluate import of_rows
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings, load
 from simulator.core.shelves import CONTEST_NAMES

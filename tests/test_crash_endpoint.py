@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.core.types import Results
 from simulator.storage.run_file import find_run, read_run
 from tests.crash.mix import RATES, failures, mean_of_answered, options

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.storage.run_file import find_run, read_run
 from tests.servers.openai import serve
 from tests.servers.play import ChatRequest, text_of

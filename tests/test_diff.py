@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 import pytest
 
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.core import shelves
 from simulator.core.templates import read_toml
 from simulator.core.translations import words_of

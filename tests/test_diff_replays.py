@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.core.types import Results
 from simulator.storage.run_file import find_run, read_run, run_ids
 from tests.paired import a_result, stored

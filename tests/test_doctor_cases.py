@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.core.settings import Settings
 from simulator.core.shelves import our_name
 from simulator.core.templates import read_toml

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.core import shelves, translations
 from simulator.core.templates import read_toml
 from simulator.core.types import Conversation, Results

@@ -7,7 +7,7 @@ import pytest
 
 from simulator.addons.consistency.figures import across_languages, consistency, disagreement, subject
 from simulator.addons.consistency.report import consistency_line
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.core.types import Answer, Case, Conversation, Language, Results, Run, Turn
 from simulator.storage.run_file import find_run, read_run
 from simulator.text.entities import specifics_of

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from simulator.commands.app import main
-from simulator.commands.publish import improvements_for
+from simulator.cli.app import main
+from simulator.cli.publish import improvements_for
 from simulator.core.settings import from_run
 from simulator.data.cases import read_cases
 from simulator.stats.outcome import figures_of

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.core import shelves
 
 PAGES = ("fixing.ja.md", "fixing.md")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.core.errors import InputError
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, from_run

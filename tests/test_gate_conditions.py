@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.core.errors import UnknownName
 from simulator.core.settings import Condition, asked, check_names, conditions, read_confidence, read_target
 from simulator.core.translations import Words

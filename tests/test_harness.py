@@ -28,7 +28,7 @@ from simulator.addons.lm_eval.tasks import (
     sent,
     sources_of,
 )
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.core.errors import InputError, RagFailure, RehearsalError
 from simulator.core.settings import load
 from simulator.core.types import Answer, Case, Conversation, Message, Turn, Usage

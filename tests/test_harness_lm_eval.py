@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from simulator.addons.lm_eval.tasks import NOTE
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.core import shelves
 from simulator.core.types import Conversation, Results, Score
 from simulator.storage.run_file import find_run, read_run, run_ids

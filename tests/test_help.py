@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from simulator.commands.app import PROGRAM, WORDS, command_tree, main
-from simulator.commands.help_page import catalogue, in_japanese
+from simulator.cli.app import PROGRAM, WORDS, command_tree, main
+from simulator.cli.options import catalogue, in_japanese
 from tests.golden_files import compare
 
 KANA = re.compile(r"[ぁ-んァ-ヶ一-鿿]")

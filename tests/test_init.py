@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.core.settings import load
 
 FILES = {"bot.py", "questions.csv", "rehearsal.toml"}

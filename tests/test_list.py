@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.core import shelves as find
 from simulator.core.settings import FILE
 from tests.golden_files import compare

@@ -11,7 +11,7 @@ import pytest
 from simulator.addons.load.figures import LineTiming, Load, Sat, as_json, load_of, sittings_of, times
 from simulator.addons.load.pace import Pace
 from simulator.addons.load.report import TEXT, cautions, facts, headline
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.core.settings import Settings, from_run, load
 from simulator.core.templates import LANGUAGES
 from simulator.core.translations import words_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.core.types import Language, Results
 from simulator.stats.history import past_run
 from simulator.storage.run_file import find_run, read_run

@@ -22,7 +22,7 @@ from simulator.addons.testset.plan import (
     Plan,
     read_articles,
 )
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.core import shelves
 from simulator.core.templates import LANGUAGES, read_toml
 from simulator.core.types import Case, Language, Passage

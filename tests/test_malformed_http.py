@@ -11,7 +11,7 @@ from tenacity import RetryCallState
 from tenacity.wait import wait_base
 
 from simulator import Answer, Query
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.core import shelves
 from simulator.core.errors import ModelFailure
 from simulator.core.types import Results

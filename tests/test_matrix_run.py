@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from simulator.addons.matrix.record import NAME, read_record, record_ids
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.storage.run_file import NAME as RUN_FILE
 from simulator.storage.run_file import RunFile, read_run, run_ids
 from tests.pushing import KEY, sheets_server

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from simulator.commands.meanwhile import LookingAhead
+from simulator.cli.meanwhile import LookingAhead
 from simulator.core.types import Conversation, GradingContext, Score
 from simulator.text.evidence import agreement
 from tests.customer_talks import QUESTION, REFERENCE, a_talk

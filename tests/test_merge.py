@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.core.settings import Shard, read_shard
 from simulator.core.types import Answer, Conversation
 from simulator.runner.merge import find_parts, joined, part_of, read_part

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.core.translations import TranslatingStream, language_of, templates, told_in
 from tests.messages_in_source import messages
 from tests.properties import examples

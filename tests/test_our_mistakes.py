@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.core.types import Conversation
 from simulator.models.cache import cache_folder
 from simulator.runner import run
@@ -86,7 +86,7 @@ def test_a_report_that_cannot_be_painted_is_painted_later(
         raise LookupError(msg)
 
     with monkeypatch.context() as there:
-        there.setattr("simulator.commands.publish.publish", gone)
+        there.setattr("simulator.cli.publish.publish", gone)
         assert main(GIVEN) == 4
     last = capsys.readouterr().err.splitlines()[-1]
 

@@ -12,7 +12,7 @@ from tenacity import wait_fixed
 
 from rag_adapters._limits import Limits, within
 from simulator import Answer, Query, Transient
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.core import shelves
 from simulator.core.errors import ModelFailure, OutOfPatience
 from simulator.core.settings import load

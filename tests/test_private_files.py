@@ -11,7 +11,7 @@ import pytest
 
 from rag_adapters._index import open_index
 from simulator import Passage
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.models.cache import ResponseCache, cache_folder
 from tests.servers.openai import serve
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.runner.prompt_file import read_prompt
 from simulator.storage.run_file import RunFile, find_run, read_run
 from tests.servers.openai import serve

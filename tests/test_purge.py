@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.storage.run_file import RunFile, find_run, note, read_run
 from tests.servers.openai import OpenAIServer, play, serve
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import pytest
 
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.core import shelves
 from simulator.core.settings import Settings, load
 from simulator.stats.summary import summarise

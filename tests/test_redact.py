@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.core.errors import InputError
 from simulator.core.settings import Settings, load
 from simulator.core.types import Results

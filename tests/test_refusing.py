@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.core.types import Language, Results
 from simulator.storage.run_file import find_run, read_run
 

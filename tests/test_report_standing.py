@@ -12,7 +12,7 @@ import pytest
 from pydantic import JsonValue
 from rich.console import Console
 
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.core.translations import words_of
 from simulator.core.types import Language, RedRules, Results
 from simulator.report.console import paint

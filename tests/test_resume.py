@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.core.templates import stable_int
 from simulator.core.types import Ended, Results
 from simulator.storage.run_file import NAME, find_run, read_run

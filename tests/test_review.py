@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.core.types import Results
 from simulator.runner.labelled import exhibit_of, read_labels
 from simulator.storage.run_file import find_run, read_run

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.core.settings import from_run
 from simulator.core.types import HumanVerdict, Results
 from simulator.sheets import google_api

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.core.settings import from_run
 from simulator.core.types import Results
 from simulator.report.context import ReportContext

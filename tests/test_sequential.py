@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.stats.sequential import alpha_at, batches, looks, nominal
 from simulator.storage.run_file import find_run, read_run
 from tests.playing import a_case, a_talk

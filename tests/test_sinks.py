@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.storage.run_file import find_run
 
 HELD = ("--offline", "--persona", "calm", "--limit", "2", "--turns", "1", "--judges", "turn,fluency")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from simulator.commands.progress import Tally, progress_on_stderr
+from simulator.cli.progress import Tally, progress_on_stderr
 from simulator.core import shelves
 from simulator.core.errors import InputError, UnknownName
 from simulator.core.types import Query, Score, Usage

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.core.types import HumanVerdict
 from simulator.storage.run_file import RunFile, find_run
 from tests.servers.openai import serve

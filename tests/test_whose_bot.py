@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from simulator.commands.app import main
+from simulator.cli.app import main
 from simulator.core import shelves
 from simulator.core.settings import Settings
 from simulator.runner.whose_bot import with_bot

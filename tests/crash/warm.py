@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from simulator.commands.app import main
+from simulator.cli.app import main
 from tests.crash.armed import arm
 
 
