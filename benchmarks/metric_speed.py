@@ -65,7 +65,7 @@ def peak_memory() -> float:
 
 
 def ours(metric: str, cutting: str) -> tuple[str, Measure]:
-    """The function of `simulator.text.metrics`; METEOR by exact words and stems, whatever else is installed."""
+    """The function of `simulator.metrics`; METEOR by exact words and stems, whatever else is installed."""
     from simulator import metrics
     from simulator.text.meteor import STAGES
 

@@ -11,9 +11,9 @@ import time
 from simulator.core.types import RedRules
 from simulator.report.context import ReportContext
 from simulator.report.worksheets import worksheets
-from simulator.sheets import google_pull, google_push
 from simulator.sheets.google_api import Door, target
-from simulator.sheets.google_push import PushSummary
+from simulator.sheets.google_pull import pull
+from simulator.sheets.google_push import PushSummary, push
 from simulator.sheets.model import Worksheet
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
@@ -36,7 +36,7 @@ def main() -> None:
         timed("the same again", server, sheets)
         timed("another run", server, later)
         started = time.perf_counter()
-        rows = google_pull(target("KEY"), ["review", "questions", "summary"]).rows
+        rows = pull(target("KEY"), ["review", "questions", "summary"]).rows
         count = sum(map(len, rows.values()))
         print(f"sheets, read back     {time.perf_counter() - started:5.2f} s   {count} rows")
         plain(server, sheets, first)
@@ -54,7 +54,7 @@ def timed(name: str, server: SheetsServer, sheets: tuple[Worksheet, ...]) -> Pus
     """A push without the pauses that Google's quota asks for."""
     server.log.clear()
     started = time.perf_counter()
-    done = google_push(sheets, target("KEY"), door=Door(sleep=lambda _: None))
+    done = push(sheets, target("KEY"), door=Door(sleep=lambda _: None))
     took = time.perf_counter() - started
     print(
         f"sheets, {name:14} {took:5.2f} s   {server.log.reads} reads, {server.log.writes} writes, largest"

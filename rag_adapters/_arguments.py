@@ -82,7 +82,7 @@ def taken_by(function: Callable[..., Any]) -> frozenset[str]:
 
 
 def _annotation(parameter: inspect.Parameter) -> str:
-    """The annotation as written, evaluated or not: "str", "simulator.core.types.Query", "list[tuple[str]]"."""
+    """The annotation as written, evaluated or not: "str", "core.types.Query", "list[tuple[str]]"."""
     noted = parameter.annotation
     if noted is parameter.empty:
         return ""

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from simulator.sheets import google_push
 from simulator.sheets.google_api import Door, Target, target
-from simulator.sheets.google_push import PushSummary
+from simulator.sheets.google_push import PushSummary, push
 from simulator.sheets.model import Choice, Column, Mark, Row, SheetCell, Worksheet
 from tests.servers.loopback import on_thread
 from tests.servers.sheets import SheetsServer
@@ -74,7 +73,7 @@ def patient(time: Time | None = None, **settings: Any) -> Door:
 
 def pushed(*sheets: Worksheet, to: Target | None = None, **settings: Any) -> PushSummary:
     """A push at once."""
-    return google_push(sheets, to or target(KEY), door=patient(), **settings)
+    return push(sheets, to or target(KEY), door=patient(), **settings)
 
 
 def review(

@@ -34,7 +34,7 @@ WAYS: dict[str, tuple[str, dict[str, str]]] = {
 PROGRAM = r"""
 import re, sys
 sys.path.insert(0, sys.argv[1])
-from simulator.commands.app import main
+from simulator.cli.app import main
 code = main(sys.argv[2:])
 status = open("/proc/self/status").read()  # rusage would count what the parent took before this program began
 print(int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) // 1024)

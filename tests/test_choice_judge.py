@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from judges.choice import TEXTS, choice
 from simulator.core.types import Answer, Case, GradingContext, Language, Score, Turn
 from simulator.grading.rubric import load_judge
-from simulator.text import choices as letters
-from simulator.text.choices import LETTERS, place_of, right_letter, stated
+from simulator.text.choices import LETTERS, letters, place_of, right_letter, stated
 
 DATA = Path(__file__).parent / "data"
 CHOICES = ("8", "2", "24", "120")

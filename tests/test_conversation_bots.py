@@ -134,8 +134,8 @@ async def test_a_hung_thread_does_not_hold_up_the_exit(root: Path) -> None:
     """A process whose bot never comes back ends by itself."""
     script = (
         "import asyncio, threading\n"
-        "from simulator.conversation import ask\n"
-        "from simulator.types import Query\n"
+        "from simulator.runner.conversation import ask\n"
+        "from simulator.core.types import Query\n"
         "hang = lambda query: threading.Event().wait()\n"
         "print(asyncio.run(ask(hang, Query(text='?'), 0.01)).error.kind)"
     )

@@ -15,8 +15,7 @@ from simulator.data.datasets import table, taken
 from simulator.grading.fitting import FILE, WORDS, Form, fits_of, looks, metric_file, reason
 from simulator.grading.metric_file import read_outputs
 from simulator.runner.plan import plan_rows
-from simulator.text import meteor
-from simulator.text.overlap import rouge_l
+from simulator.text.overlap import meteor, rouge_l
 from tests.servers.openai import serve
 
 FORMS: tuple[Form, ...] = (

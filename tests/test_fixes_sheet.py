@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from simulator.report.worksheets import worksheets
-from simulator.sheets import excel, google_pull
+from simulator.sheets import excel
 from simulator.sheets.google_api import target
+from simulator.sheets.google_pull import pull
 from simulator.sheets.model import Worksheet
 from tests.excel import Person
 from tests.pushing import KEY, column, letter, patient, pushed, row_of, sheets_server
@@ -40,7 +41,7 @@ def test_the_sheet_keeps_what_the_team_wrote(server: SheetsServer) -> None:
             TAB, f"{letter(column(server, name, 'fixes'))}{row_of(server, first.rows[0].key, TAB)}", text
         )
     pushed(of_run("run-2"))
-    rows = {row.key: row.cells for row in google_pull(target(KEY), ["fixes"], door=patient()).rows["fixes"]}
+    rows = {row.key: row.cells for row in pull(target(KEY), ["fixes"], door=patient()).rows["fixes"]}
 
     assert len(rows) == len(first.rows)
     assert {cells["run"] for cells in rows.values()} == {"run-2"}

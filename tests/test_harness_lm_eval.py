@@ -369,7 +369,7 @@ def test_the_command_line_of_lm_eval_knows_model_and_task(here: Path) -> None:
         "run --model rehearsal --model_args adapter=bot.py:answer,offline=true --include_path . --tasks faq"
     )
     done = subprocess.run(
-        [sys.executable, "-m", "simulator.addons.lm_eval.tasks", *said.split()],
+        [sys.executable, "-m", "simulator.addons.lm_eval", *said.split()],
         cwd=folder, env=os.environ | {"PYTHONPATH": str(shelves.ROOT)}, capture_output=True, check=False,
     )  # fmt: skip
     out, err = done.stdout.decode(), done.stderr.decode()

@@ -8,13 +8,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator import metrics
-from simulator.text import meteor, overlap
 from simulator.text.meteor import STAGES, by_synonyms
 from simulator.text.normalise import ascii_words
-from simulator.text.overlap import MetricValue, contains, exact_match, lcs_overlap, rouge_l, token_f1
+from simulator.text.overlap import (
+    Measured,
+    chrf,
+    contains,
+    exact_match,
+    lcs_overlap,
+    meteor,
+    rouge_l,
+    token_f1,
+)
 
-ALL = (exact_match, contains, token_f1, rouge_l, meteor, overlap)
-Measure = Callable[[str, Sequence[str]], MetricValue]
+ALL = (exact_match, contains, token_f1, rouge_l, meteor, chrf)
+Measure = Callable[[str, Sequence[str]], Measured]
 EVERY = pytest.mark.parametrize("measure", ALL, ids=lambda measure: measure.__name__)
 # Two lines of the article this program grew from.
 CURL = "curl -X GET http://example.com/data", "curl -X http://example.com/data"
@@ -41,7 +49,7 @@ def test_who_is_the_reference_makes_no_difference(measure: Measure, one: str, ot
     assert measure(one, [other]).value == measure(other, [one]).value
 
 
-@pytest.mark.parametrize("measure", [exact_match, contains, token_f1, rouge_l, overlap])
+@pytest.mark.parametrize("measure", [exact_match, contains, token_f1, rouge_l, chrf])
 @pytest.mark.parametrize("text", ["富士山です。", "ー", "The capital is Oslo.", "ＡＰＩキーが必要", "5"])
 def test_identical_texts_have_one(measure: Measure, text: str) -> None:
     """In Japanese as in English."""
@@ -129,7 +137,7 @@ def test_every_result_says_how_it_was_computed() -> None:
     assert named["meteor"][0].startswith("exact+stem")
     assert meteor("a", ["a"], stages=(*STAGES, given)).variant == "exact+stem+small"
     assert rouge_l("a", ["a"], "blank", beta=1.2)[3:5] == ("rouge-l beta 1.2", "blank-1")
-    assert overlap("a", ["a"], word_order=2).variant == "chrF2++"
+    assert chrf("a", ["a"], word_order=2).variant == "chrF2++"
     assert {name: each for name, each in named.items() if name != "meteor"} == {
         "exact_match": ("nfkc-2", "none"),
         "contains": ("nfkc-2", "none"),

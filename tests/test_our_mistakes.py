@@ -33,7 +33,7 @@ class Faulty(run.Runner):
 def broken(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """The next rehearsal meets it."""
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-    monkeypatch.setattr(run, "Sitting", Faulty)
+    monkeypatch.setattr(run, "Runner", Faulty)
     return monkeypatch
 
 
@@ -54,7 +54,7 @@ def test_a_run_that_it_ended_goes_on(broken: pytest.MonkeyPatch, capsys: pytest.
     assert before.run.status == "interrupted"
     assert sum(bool(talk.turns) for talk in before.conversations) == 2
 
-    broken.setattr(run, "Sitting", Faulty.__base__)
+    broken.setattr(run, "Runner", Faulty.__base__)
     assert main(["--resume", path.parent.name]) == 0
     after = read_run(path)
     assert after.run.status == "finished"

@@ -66,9 +66,9 @@ def test_a_small_value_is_the_same_value() -> None:
 
 SIZE = """
 import tracemalloc
-from simulator.store import RunFile
-from simulator.compact import compact
-from simulator.types import Passage
+from simulator.storage.run_file import RunFile
+from simulator.core.types import compact
+from simulator.core.types import Passage
 made = [Passage(id="a", text="b") for _ in range(100)]
 tracemalloc.start()
 kept = [compact(each) for each in made]

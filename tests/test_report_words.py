@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simulator.core import shelves
 from simulator.core.templates import one
 from simulator.core.translations import WORDS_FILE, Words, plain
 from simulator.core.types import Ended, Failure, Role, Status
@@ -57,7 +58,7 @@ def test_no_word_is_left_unused() -> None:
     """What the page and the console no longer say is not kept."""
     sources = "".join(
         path.read_text(encoding="utf-8")
-        for path in WORDS_FILE.parent.iterdir()
+        for path in (shelves.ROOT / "simulator").rglob("*")
         if path.suffix in (".py", ".j2")
     )
     unused = [

@@ -8,8 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from simulator.core.errors import InputError
-from simulator.sheets import google_pull, google_push
 from simulator.sheets.google_api import target
+from simulator.sheets.google_pull import pull
+from simulator.sheets.google_push import push
 from tests.properties import examples
 from tests.pushing import (
     KEY,
@@ -47,7 +48,7 @@ def filled(server: SheetsServer) -> Person:
 
 def comments(title: str = TITLE) -> dict[str, str]:
     """The team's comments by the rows' keys, as read back."""
-    rows = google_pull(target(KEY), ["review"], door=patient()).rows["review"]
+    rows = pull(target(KEY), ["review"], door=patient()).rows["review"]
     return {row.key: row.cells.get("comment", "") for row in rows}
 
 
@@ -223,16 +224,14 @@ def test_people_edit_during_a_push(
     mari = filled(server)
     sheet = review(question="変わった")
     door = Meddled(lambda: deed(server, mari), after=after)
-    google_push(
-        [sheet.model_copy(update={"rows": (*review("r2").rows, *sheet.rows)})], target(KEY), door=door
-    )
+    push([sheet.model_copy(update={"rows": (*review("r2").rows, *sheet.rows)})], target(KEY), door=door)
 
     assert comments() == {f"r1/{k}": f"私見 {k}" for k in "abc"} | dict.fromkeys(["r2/a", "r2/b", "r2/c"], "")
     for key in ("r1/a", "r1/b", "r1/c", "r2/a", "r2/b", "r2/c"):
         wanted = "変わった" if key.startswith("r1") else f"質問 {key}"
         assert mari.read(TITLE, at(server, key, "question")) == wanted
     assert pushed(review("r2")).writes == 0
-    assert not [n for n in google_pull(target(KEY), ["review"], door=patient()).notes if "same key" in n]
+    assert not [n for n in pull(target(KEY), ["review"], door=patient()).notes if "same key" in n]
 
 
 def test_a_row_of_another_run_that_was_hit_is_named(server: SheetsServer) -> None:
@@ -241,7 +240,7 @@ def test_a_row_of_another_run_that_was_hit_is_named(server: SheetsServer) -> Non
     pushed(review("r2", "a"))
     mari = server.person(KEY)
     door = Meddled(lambda: mari.sort(TITLE, "A2:I60", "A"))
-    done = google_push([review("r2", "a", question="変わった")], target(KEY), door=door)
+    done = push([review("r2", "a", question="変わった")], target(KEY), door=door)
 
     assert done.notes == (
         "確認: people sorted it meanwhile, and row 2 may show another row's figures; push r1/a again.",
@@ -256,7 +255,7 @@ def test_a_worksheet_deleted_during_a_push_is_made_again(server: SheetsServer, a
     """Google refuses the write, or the look after it; looking again tells what to do."""
     mari = filled(server)
     door = Meddled(lambda: mari.delete_sheet(TITLE), after=after)
-    done = google_push([review("r2")], target(KEY), door=door)
+    done = push([review("r2")], target(KEY), door=door)
 
     assert (done.worksheets, done.rows) == ((TITLE,), 3)
 
@@ -268,7 +267,7 @@ def test_restless_people_end_a_push(server: SheetsServer) -> None:
     door = Meddled(*[lambda: mari.insert_rows(TITLE, 2)] * 50)
 
     with pytest.raises(InputError, match="people keep moving"):
-        google_push([review(question="変わった")], target(KEY), door=door)
+        push([review(question="変わった")], target(KEY), door=door)
 
 
 class Play:

@@ -8,9 +8,8 @@ from simulator.core.errors import InputError
 from simulator.core.settings import Settings
 from simulator.report.worksheets import worksheets
 from simulator.runner.plan import read_plan
-from simulator.sheets import google_pull
 from simulator.sheets.google_api import target
-from simulator.sheets.google_pull import worksheet_values
+from simulator.sheets.google_pull import pull, worksheet_values
 from simulator.sheets.model import PulledRow, Worksheet, layouts
 from tests.pushing import KEY, TITLE, at, column, letter, patient, pushed, review, row_of, sheets_server
 from tests.servers.sheets import SheetsServer
@@ -26,12 +25,12 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[SheetsServer]:
 
 
 def pulled(*names: str) -> dict[str, dict[str, PulledRow]]:
-    found = google_pull(target(KEY), names or ("review",), door=patient()).rows
+    found = pull(target(KEY), names or ("review",), door=patient()).rows
     return {name: {row.key: row for row in rows} for name, rows in found.items()}
 
 
 def notes(*names: str) -> tuple[str, ...]:
-    return google_pull(target(KEY), names or ("review",), door=patient()).notes
+    return pull(target(KEY), names or ("review",), door=patient()).notes
 
 
 def built(name: str, language: str = "ja") -> Worksheet:
@@ -136,7 +135,7 @@ def test_damaged_rows_are_noted(server: SheetsServer) -> None:
 def test_what_is_not_there_is_noted(server: SheetsServer) -> None:
     """One line for each worksheet; the others are read."""
     pushed(review())
-    told = google_pull(target(KEY), ["blind", "review"], door=patient())
+    told = pull(target(KEY), ["blind", "review"], door=patient())
 
     assert set(told.rows) == {"review"}
     assert told.notes == ("blind: there is no such worksheet, or its column of keys was deleted; left out.",)

@@ -10,8 +10,8 @@ import requests
 
 from simulator.core.types import Language
 from simulator.report.worksheets import worksheets
-from simulator.sheets import google_push
 from simulator.sheets.google_api import Target, target
+from simulator.sheets.google_push import push
 from simulator.sheets.model import Chart
 from tests.golden_files import compare
 from tests.pushing import (
@@ -55,7 +55,7 @@ def test_worksheets_as_people_see_them(server: SheetsServer) -> None:
 @pytest.mark.parametrize("language", ["ja", "en"])
 def test_a_run_in_a_sheet(server: SheetsServer, language: Language) -> None:
     """All worksheets of a run, in its language, with its red cells."""
-    done = google_push(worksheets(told(language)), target(KEY), language=language, door=patient())
+    done = push(worksheets(told(language)), target(KEY), language=language, door=patient())
     book = server.book(KEY)
     fills = [
         c.get("userEnteredFormat", {}).get("backgroundColorStyle")
@@ -123,9 +123,9 @@ def test_the_history_has_a_picture(server: SheetsServer) -> None:
 def test_a_second_push_changes_nothing(server: SheetsServer) -> None:
     """No write at all, not one cell; every worksheet is found again."""
     sheets = worksheets(told())
-    first = google_push(sheets, target(KEY), door=patient())
+    first = push(sheets, target(KEY), door=patient())
     revision = server.book(KEY).revision
-    again = google_push(sheets, target(KEY), door=patient())
+    again = push(sheets, target(KEY), door=patient())
 
     assert len(first.worksheets) == 8
     assert (again.worksheets, again.rows, again.cells, again.writes) == ((), 0, 0, 0)
@@ -136,7 +136,7 @@ def test_a_hundred_conversations_are_a_handful_of_requests(server: SheetsServer)
     """All worksheets of 100 conversations of three turns: few requests, none larger than 2 MB."""
     sheets = worksheets(told("ja", large(100)))
     server.log.clear()
-    done = google_push(sheets, target(KEY), door=patient())
+    done = push(sheets, target(KEY), door=patient())
 
     assert done.rows > 450
     assert (server.log.reads, server.log.writes) == (done.reads, done.writes)
@@ -150,7 +150,7 @@ def test_writes_are_a_second_apart(server: SheetsServer) -> None:
     time = Time()
     keys = "".join(chr(0x4E00 + n) for n in range(60))
     sheet = review(keys=keys, question="長い話" * 15_000)
-    done = google_push([sheet], target(KEY), door=patient(time))
+    done = push([sheet], target(KEY), door=patient(time))
 
     server.log.assert_payloads_fit()
     assert done.writes > 3

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from simulator.sheets import google_pull
 from simulator.sheets.google_api import target
+from simulator.sheets.google_pull import pull
 from simulator.sheets.google_push import LONGEST, printable, units
 from simulator.sheets.model import Row, SheetCell, Worksheet
 from tests.properties import examples
@@ -108,6 +108,6 @@ def test_any_text_can_be_sent(text: str) -> None:
 def test_any_text_comes_back(server: SheetsServer, text: str) -> None:
     """Pushed and pulled it is the same, but for blanks around it."""
     pushed(one_cell(text))
-    rows = google_pull(target(KEY), ["technical"], door=patient()).rows["technical"]
+    rows = pull(target(KEY), ["technical"], door=patient()).rows["technical"]
 
     assert rows[0].cells.get("value", "") == printable(text, "ja").strip()

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from simulator.core.errors import InputError
-from simulator.sheets import google_pull, google_push
 from simulator.sheets.google_api import Account, Door, SinkUnavailable, Target, account, target
-from simulator.sheets.google_pull import worksheet_values
-from simulator.sheets.google_push import new_sheet
+from simulator.sheets.google_pull import pull, worksheet_values
+from simulator.sheets.google_push import new_sheet, push
 from tests.pushing import KEY, TITLE, Time, patient, pushed, review, sheets_server
 from tests.servers.sheets import MARI, ROBOT, SheetsServer
 from tests.servers.sheets_auth import CLIENT_ID, CLIENT_SECRET
@@ -74,8 +73,8 @@ def test_the_quota_is_waited_out(server: SheetsServer) -> None:
     time = Time()
     server.quota.reads, server.quota.clock = 4, time.now
     pushed(review("r1"))
-    google_push([review("r2")], target(KEY), door=patient(time))
-    google_push([review("r3")], target(KEY), door=patient(time))
+    push([review("r2")], target(KEY), door=patient(time))
+    push([review("r3")], target(KEY), door=patient(time))
 
     assert len(keys(server)) == 9
     assert len([seconds for seconds in time.sleeps if seconds > 1]) >= 1
@@ -87,7 +86,7 @@ def test_retry_after_is_heeded(server: SheetsServer) -> None:
     trouble = Trouble.status(429, on="write")
     trouble.headers = {"Retry-After": "7"}
     server.troubles = [trouble]
-    google_push([review()], target(KEY), door=patient(time))
+    push([review()], target(KEY), door=patient(time))
 
     assert 7.0 in time.sleeps
 
@@ -98,7 +97,7 @@ def test_google_stays_away(server: SheetsServer, trouble: Trouble) -> None:
     time = Time()
     server.troubles = [trouble]
     with pytest.raises(SinkUnavailable) as error:
-        google_push([review()], target(KEY), door=patient(time))
+        push([review()], target(KEY), door=patient(time))
 
     assert "run is complete" in str(error.value)
     assert "report RUN --to sheets" in str(error.value)
@@ -163,7 +162,7 @@ def test_what_people_can_mend_is_one_line(
     deed(server)
     time = Time()
     with pytest.raises(InputError) as error:
-        google_push([review("r1")], target(KEY), door=patient(time))
+        push([review("r1")], target(KEY), door=patient(time))
 
     for word in words:
         assert word in str(error.value)
@@ -223,7 +222,7 @@ def test_who_we_are(server: SheetsServer, monkeypatch: pytest.MonkeyPatch, tmp_p
     assert account().email == "other@x.iam.gserviceaccount.com"
     monkeypatch.setenv(GIVEN, json.dumps(person(server)))
     assert account() == Account("person")
-    assert google_push([review()], target(KEY), door=patient()).rows == 3
+    assert push([review()], target(KEY), door=patient()).rows == 3
     assert {entry.account for entry in server.log if entry.method != "token"} == {MARI}
 
 
@@ -279,7 +278,7 @@ def test_credentials_of_oauth2client_are_taken(server: SheetsServer) -> None:
     door = Door(ServiceAccountCredentials(), sleep=lambda _: None)
 
     assert door.account == Account("service", ROBOT)
-    assert google_push([review()], target(KEY), door=door).rows == 3
+    assert push([review()], target(KEY), door=door).rows == 3
     with pytest.raises(InputError, match="no credentials of google-auth"):
         Door(object())
 
@@ -287,17 +286,17 @@ def test_credentials_of_oauth2client_are_taken(server: SheetsServer) -> None:
 def test_an_expired_token_is_asked_for_again(server: SheetsServer) -> None:
     """Once, and nobody notices."""
     door = patient()
-    google_push([review("r1")], target(KEY), door=door)
+    push([review("r1")], target(KEY), door=door)
     server.accounts.tokens.clear()
 
-    assert google_push([review("r2")], target(KEY), door=door).rows == 3
+    assert push([review("r2")], target(KEY), door=door).rows == 3
 
 
 def test_a_new_sheet_of_a_persons_own(server: SheetsServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is theirs alone: shared with nobody, not even by link."""
     monkeypatch.setenv(GIVEN, json.dumps(person(server)))
     key = new_sheet("リハーサル", door=patient())
-    google_push([review()], Target(key=key, fresh=True), door=patient())
+    push([review()], Target(key=key, fresh=True), door=patient())
 
     assert server.book(key).properties["title"] == "リハーサル"
     assert server.book(key).permissions == {MARI: "owner"}
@@ -342,10 +341,10 @@ def test_reading_is_tried_again_and_told_in_one_line(server: SheetsServer) -> No
     """Pull and the questions go through the same door."""
     pushed(review())
     server.troubles = [Trouble.status(503, on="read", times=2)]
-    assert len(google_pull(target(KEY), ["review"], door=patient()).rows["review"]) == 3
+    assert len(pull(target(KEY), ["review"], door=patient()).rows["review"]) == 3
     server.share(KEY, ROBOT, "")
     reads: list[Callable[[], Any]] = [
-        lambda: google_pull(target(KEY), ["review"], door=patient()),
+        lambda: pull(target(KEY), ["review"], door=patient()),
         lambda: worksheet_values(f"sheet:{KEY}", door=patient()),
     ]
     for read in reads:

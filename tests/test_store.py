@@ -152,7 +152,7 @@ def test_closing_leaves_one_file(file: RunFile) -> None:
 def test_there_is_one_writer(file: RunFile) -> None:
     """A second process is told who holds the run; when that one has gone, it may go on."""
     script = (
-        "import sys; from pathlib import Path; from simulator.store import RunFile\n"
+        "import sys; from pathlib import Path; from simulator.storage.run_file import RunFile\n"
         "try: RunFile.reopen(Path(sys.argv[1])).close()\n"
         "except Exception as error: sys.exit(f'{type(error).__name__}: {error}')"
     )

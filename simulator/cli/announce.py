@@ -211,6 +211,8 @@ def check_target(stage: RunContext, plan: Sequence[Conversation]) -> None:
         return
     from simulator.stats.outcome import check_evidence  # figures and all: only where there is a target
 
-    roles: list[Role] = ["user", "judge", *(["demo"] if settings.adapter == "demo" else [])]
+    roles: list[Role] = ["user", "judge"]
+    if settings.adapter == "demo":
+        roles.append("demo")
     check_players(settings, stage.endpoints, [role for role in roles if stage.is_played(role)])
     check_evidence(settings, (talk.case for talk in plan))

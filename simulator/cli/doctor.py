@@ -159,10 +159,10 @@ async def _account_check() -> str:
 
 def _sheet_check(sheet: str, worksheet: str) -> Check:
     async def check() -> str:
-        from simulator.sheets import google_pull
         from simulator.sheets.google_api import target
+        from simulator.sheets.google_pull import pull
 
-        found = await asyncio.to_thread(google_pull, target(sheet, worksheet), ("summary",))
+        found = await asyncio.to_thread(pull, target(sheet, worksheet), ("summary",))
         runs = len(found.rows.get("summary", ()))
         return "can be read" + (
             f"; a run was pushed there before ({runs} rows)" if runs else "; nothing there yet"

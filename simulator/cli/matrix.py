@@ -593,9 +593,8 @@ def _json(told: "MatrixReport", folder: Path, settings: Settings) -> str:
 def _sheets(told: "MatrixReport", folder: Path, settings: Settings) -> str:
     from simulator.addons.matrix.report import matrix_sheet
     from simulator.core.translations import plain
-    from simulator.sheets import google_push
     from simulator.sheets.google_api import Target, target
-    from simulator.sheets.google_push import new_sheet
+    from simulator.sheets.google_push import new_sheet, push
 
     suffix = settings.worksheet or ""
     if settings.new_sheet:
@@ -603,7 +602,7 @@ def _sheets(told: "MatrixReport", folder: Path, settings: Settings) -> str:
         place = Target(key=key, suffix=suffix, fresh=True)
     else:
         place = target(settings.sheet or "", suffix)
-    pushed = google_push([matrix_sheet(told)], place, language=told.language)
+    pushed = push([matrix_sheet(told)], place, language=told.language)
     return "\n".join([pushed.url, *(plain(each) for each in pushed.notes)])
 
 

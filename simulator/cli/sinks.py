@@ -85,9 +85,8 @@ def _xlsx(painting: SinkContext) -> str:
 def _sheets(painting: SinkContext) -> str:
     from simulator.core.translations import plain
     from simulator.report.worksheets import worksheets
-    from simulator.sheets import google_push
     from simulator.sheets.google_api import Target, target
-    from simulator.sheets.google_push import new_sheet
+    from simulator.sheets.google_push import new_sheet, push
     from simulator.storage.run_file import NAME, note
 
     settings = painting.settings
@@ -97,7 +96,7 @@ def _sheets(painting: SinkContext) -> str:
         place = Target(key=key, suffix=suffix, fresh=True)
     else:
         place = target(settings.sheet or "", suffix)
-    pushed = google_push(worksheets(painting.told), place, language=painting.told.language)
+    pushed = push(worksheets(painting.told), place, language=painting.told.language)
     where = {"key": place.key, "worksheet": suffix}
     with contextlib.suppress(RunFileError):  # the run is going on: it is pushed again when it is over
         note(painting.folder / NAME, "sheet", json.dumps(where, ensure_ascii=False))

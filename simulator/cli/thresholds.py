@@ -138,7 +138,7 @@ def _method(name: str) -> "Method":
 
 def _is_labels(name: str) -> bool:
     """Whether it is a file of labelled answers; a run is a folder, an id, or its run.sqlite."""
-    from simulator.data.tables import split_sheet
+    from simulator.data.readers import split_sheet
 
     path, _ = split_sheet(Path(name))
     return path.suffix.lower() != ".sqlite" and (path.is_file() or (bool(path.suffix) and not path.is_dir()))

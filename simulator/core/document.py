@@ -4,8 +4,6 @@ import re
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from rich.cells import cell_len, chop_cells
-
 from simulator.core.translations import Words, plain
 
 # The same whoever paints the sheet, a colleague's laptop or a nightly job: else one worksheet mixes zones.
@@ -54,6 +52,8 @@ def wrap(text: str, width: int, *, by_phrase: bool = False) -> list[str]:
 
 def _wrapped(paragraph: str, width: int, units: re.Pattern[str]) -> list[str]:
     """One paragraph in lines; a unit that is wider than the line is cut where it must be."""
+    from rich.cells import cell_len, chop_cells  # --help does without
+
     lines, free = [""], width
     for unit in (part for found in units.findall(paragraph) for part in chop_cells(found, width)):
         size = cell_len(unit)

@@ -11,7 +11,8 @@ from pydantic import JsonValue
 from simulator.core.errors import CaseFileError
 from simulator.core.types import Answer, Case, Language
 from simulator.data.files import language_of, shown
-from simulator.data.tables import Fits, Mapped, read_rows
+from simulator.data.readers import read_rows
+from simulator.data.tables import Fits, Mapped
 from simulator.data.values import (
     COLUMNS,
     NO_QUESTION,
@@ -59,7 +60,7 @@ def cases_of_worksheet(
     columns: Mapping[str, str] | None = None,
 ) -> tuple[Case, ...]:
     """The cases of a worksheet that was read elsewhere; `source` and `name` stand in errors."""
-    from simulator.data.tables import Worksheet, WorksheetRow, worksheet_rows
+    from simulator.data.workbooks import Worksheet, WorksheetRow, worksheet_rows
 
     lines = (
         WorksheetRow(number, {column: text for column, text in enumerate(row, 1) if text.strip()})

@@ -20,7 +20,7 @@ from simulator.core.templates import read_toml
 from simulator.core.types import Case, Conversation, Language, compact
 from simulator.data.cases import case_of, numbered
 from simulator.data.files import shown
-from simulator.data.tables import read_rows
+from simulator.data.readers import read_rows
 from simulator.data.values import Row, RowFault, fault, field_of, has_question
 from simulator.text.choices import place_of
 from simulator.text.normalise import plain_form

@@ -22,7 +22,7 @@ from simulator.data.documents import (
     word_pictures,
 )
 from simulator.data.files import plain_suffix, read_text, shown, workbook_pictures
-from simulator.data.tables import WORKBOOKS, read_rows
+from simulator.data.readers import WORKBOOKS, read_rows
 from simulator.data.values import Row, fault, is_empty, normalised
 
 _DOCUMENTS: Mapping[str, Callable[[str], Document]] = {
@@ -175,7 +175,7 @@ def _from_document(whole: Document, place: str, name: str) -> Iterator[Passage]:
 def _from_workbook(file: Path, place: str, name: str) -> Iterator[Passage]:
     """The rows of worksheets that have a column of texts; another worksheet is one text."""
     # Loaded here: a knowledge base without Excel files starts without their reader.
-    from simulator.data.tables import column_row, read_workbook, worksheet_rows, worksheet_text
+    from simulator.data.workbooks import column_row, read_workbook, worksheet_rows, worksheet_text
 
     sheets = [sheet for sheet in read_workbook(file) if sheet.lines]
     several = len(sheets) > 1

@@ -17,8 +17,7 @@ from pydantic import JsonValue, ValidationError
 from simulator.core.errors import CaseFileError
 from simulator.core.types import Answer, Facts, Failure, Handover, Language, Message
 from simulator.data.files import printable, shown
-from simulator.text import choices as letters
-from simulator.text.choices import LETTERS, place_of, place_of_text
+from simulator.text.choices import LETTERS, letters, place_of, place_of_text
 
 # A field of a case, then headers that mean it. Where a row fills several of them, the earliest counts.
 _HEADERS = """

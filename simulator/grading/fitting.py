@@ -13,8 +13,8 @@ from simulator.data.datasets import form_of, table
 from simulator.data.files import language_of
 from simulator.grading.metric_file import DEFAULT, Metric, Outputs, number
 from simulator.grading.outputs import output_text, whole_object
-from simulator.text import meteor
 from simulator.text.normalise import plain_form
+from simulator.text.overlap import meteor
 
 Form: TypeAlias = Literal[
     "label", "choice", "repeated", "number", "phrase", "code", "json", "sentence", "text"

@@ -19,7 +19,7 @@ from simulator.core.templates import fingerprint
 from simulator.core.types import Answer, Case, Failure, GradingContext, Passage, Score, Spending, Turn
 from simulator.data.cases import read_cases
 from simulator.data.files import printable, read_bytes, shown
-from simulator.data.tables import read_rows, split_sheet
+from simulator.data.readers import read_rows, split_sheet
 from simulator.data.values import Row, fault, field_of, has_question, is_empty, is_extra
 from simulator.grading.judge import FunctionJudge, JudgeCall, ModelJudge, Panel
 from simulator.grading.rubric import ReplySchema, Rubric, load_form, load_judge

@@ -11,7 +11,7 @@ import openpyxl
 from openpyxl.utils import column_index_from_string, get_column_letter
 
 from simulator.data.files import package, readable
-from simulator.data.tables import Worksheet, WorksheetRow, read_workbook
+from simulator.data.workbooks import Worksheet, WorksheetRow, read_workbook
 from simulator.sheets.excel_write import LISTS
 from simulator.sheets.merge import EditedRow, EditedSheet, EditedWorkbook, read_value
 from simulator.sheets.model import Layout, PulledRow, folded, layouts

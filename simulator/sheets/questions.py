@@ -53,14 +53,16 @@ def cases_of_sheet(
     `suffix` tells one team's worksheets in the sheet from another's. A sheet without ours is read as a
     question file, with `columns` as `--columns` has them. What was left out is said on stderr.
     """
-    from simulator.sheets import google_pull
     from simulator.sheets.google_api import Door
-    from simulator.sheets.google_pull import worksheet_values  # gspread: only where one is named
+    from simulator.sheets.google_pull import (
+        pull,
+        worksheet_values,  # gspread: only where one is named
+    )
 
     door = Door()
     at = _ours(address, door, suffix)
     if at is not None:
-        rows = google_pull(at, (QUESTIONS, REVIEW), door=door).rows
+        rows = pull(at, (QUESTIONS, REVIEW), door=door).rows
         if QUESTIONS in rows:
             return _said(approved(printable(address), rows, language))
     title, cells = worksheet_values(address, door=door)

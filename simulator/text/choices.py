@@ -139,7 +139,7 @@ _ARTICLE = re.compile(
 )
 
 
-class StatedChoice(NamedTuple):
+class Stated(NamedTuple):
     """A choice as an answer states it: its letter, and how it was stated.
 
     `how`: "answer" (said to be the answer), "letter" (nothing else is said), "text" (the choice's own text),
@@ -159,7 +159,7 @@ class _Patterns(NamedTuple):
     by_text: tuple[re.Pattern[str], ...]
 
 
-def stated(answer: str, choices: Sequence[str]) -> StatedChoice | None:
+def stated(answer: str, choices: Sequence[str]) -> Stated | None:
     """The choice that an answer states last; None where it states none, or leaves it open."""
     if not 1 < len(choices) <= len(LETTERS):
         return None
@@ -178,7 +178,7 @@ def stated(answer: str, choices: Sequence[str]) -> StatedChoice | None:
         found += _said_by_text(part, choices, patterns) if how == "answer" else []
         if found:
             letter = max(found)[1]
-            return StatedChoice(letter, how) if letter else None
+            return Stated(letter, how) if letter else None
     return _by_line(text, choices, patterns)
 
 
@@ -199,13 +199,13 @@ def _opens_draft(answer: str) -> bool:
     return bool(tags) and not tags[-1].startswith("</")
 
 
-def _whole(text: str, choices: Sequence[str], patterns: _Patterns) -> StatedChoice | None:
+def _whole(text: str, choices: Sequence[str], patterns: _Patterns) -> Stated | None:
     """The choice when the reply is nothing but its letter or its text."""
     bare = text.strip(f"()[]「」『』【】\"'. 。,、!:{_BOX}")
     if len(bare) == 1 and bare.upper() in LETTERS[: len(choices)]:
-        return StatedChoice(bare.upper(), "letter")
+        return Stated(bare.upper(), "letter")
     place = _text_place(text, choices)
-    return None if place is None else StatedChoice(LETTERS[place], "text")
+    return None if place is None else Stated(LETTERS[place], "text")
 
 
 def _text_place(text: str, choices: Sequence[str]) -> int | None:
@@ -250,7 +250,7 @@ def _said_by_text(text: str, choices: Sequence[str], patterns: _Patterns) -> lis
     return found
 
 
-def _by_line(text: str, choices: Sequence[str], patterns: _Patterns) -> StatedChoice | None:
+def _by_line(text: str, choices: Sequence[str], patterns: _Patterns) -> Stated | None:
     """The one letter that stands in a line of its own."""
     found = set()
     for line in text[-LONGEST:].splitlines():
@@ -258,7 +258,7 @@ def _by_line(text: str, choices: Sequence[str], patterns: _Patterns) -> StatedCh
         behind = match and (match["text"] or match["apart"])
         if match and (not behind or _is_text_of(behind, match["letter"], choices)):
             found.add(match["letter"].upper())
-    return StatedChoice(found.pop(), "letter") if len(found) == 1 else None
+    return Stated(found.pop(), "letter") if len(found) == 1 else None
 
 
 def _is_text_of(text: str | None, letter: str, choices: Sequence[str]) -> bool:
@@ -285,4 +285,4 @@ def _patterns(count: int) -> _Patterns:
     )
 
 
-__all__ = ["LETTERS", "StatedChoice", "letters", "place_of", "place_of_text", "right_letter", "stated"]
+__all__ = ["LETTERS", "Stated", "letters", "place_of", "place_of_text", "right_letter", "stated"]

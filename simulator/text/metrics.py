@@ -4,10 +4,10 @@
 """
 
 from simulator.text.normalise import Tokenizer, folded, plain_form, tokenizer
-from simulator.text.overlap import MetricValue, chrf, contains, exact_match, meteor, rouge_l, token_f1
+from simulator.text.overlap import Measured, chrf, contains, exact_match, meteor, rouge_l, token_f1
 
 __all__ = [
-    "MetricValue",
+    "Measured",
     "Tokenizer",
     "chrf",
     "contains",

@@ -180,7 +180,7 @@ def _lcs_places(one: Tokens, other: Tokens) -> list[int]:
 _WITHIN = rf"[^\W_{CJK}]"
 
 
-class MetricValue(NamedTuple):
+class Measured(NamedTuple):
     """A value, the reference (0-based) that gave it, what it is made of, and how it was computed."""
 
     value: float
@@ -194,13 +194,13 @@ class MetricValue(NamedTuple):
     penalty: float = 0.0
 
 
-def exact_match(answer: str, references: Sequence[str]) -> MetricValue:
+def exact_match(answer: str, references: Sequence[str]) -> Measured:
     """1 when the answer is a reference but for width, case, idle space and surrounding punctuation; or 0."""
     given = plain_form(answer)
     return _found([given == _plain(reference) for reference in references])
 
 
-def contains(answer: str, references: Sequence[str]) -> MetricValue:
+def contains(answer: str, references: Sequence[str]) -> Measured:
     """1 when a reference stands in the answer, at the bounds of words and numbers; or 0.
 
     Compared as in `exact_match`. Kana and kanji have no word bounds, so 京都 stands in 東京都. An empty
@@ -210,7 +210,7 @@ def contains(answer: str, references: Sequence[str]) -> MetricValue:
     return _found([_stands(_plain(reference), given) for reference in references])
 
 
-def token_f1(answer: str, references: Sequence[str], tokenizer: str = DEFAULT) -> MetricValue:
+def token_f1(answer: str, references: Sequence[str], tokenizer: str = DEFAULT) -> Measured:
     """F1 of the tokens that answer and reference share, in any order (SQuAD; Rajpurkar et al., 2016).
 
     Two texts without any token are equal (1), as in SQuAD. Articles count, but for the tokenizer squad.
@@ -224,7 +224,7 @@ def token_f1(answer: str, references: Sequence[str], tokenizer: str = DEFAULT) -
 
 def rouge_l(
     answer: str, references: Sequence[str], tokenizer: str = DEFAULT, *, beta: float = 1.0
-) -> MetricValue:
+) -> Measured:
     """F of the longest common subsequence (Lin, 2004); 0 for a text without any token."""
 
     def compare(ours: Sequence[str], theirs: Sequence[str]) -> Overlap:
@@ -240,7 +240,7 @@ def meteor(
     references: Sequence[str],
     tokenizer: str = DEFAULT,
     stages: Sequence[PairingStage] | None = None,
-) -> MetricValue:
+) -> Measured:
     """METEOR (Lavie and Agarwal, 2007): by exact words, stems and, where WordNet is installed, synonyms.
 
     Its variant says which, as in exact+stem. Identical texts of n tokens have 1 - 0.5 / n³, not 1.
@@ -253,10 +253,10 @@ def meteor(
     best = scores[at]
     parts = Overlap(best.precision, best.recall, best.mean, best.matched)
     counts = len(ours), len(theirs[at]), best.chunks, best.penalty
-    return MetricValue(best.value, at, parts, variant(stages), used.name, *counts)
+    return Measured(best.value, at, parts, variant(stages), used.name, *counts)
 
 
-def chrf(answer: str, references: Sequence[str], *, word_order: int = 0) -> MetricValue:
+def chrf(answer: str, references: Sequence[str], *, word_order: int = 0) -> Measured:
     """chrF2 of the texts after NFKC (Popović, 2015); a hundredth of sacrebleu's. Case counts."""
     ours = unicodedata.normalize("NFKC", answer)
     found = [
@@ -264,13 +264,13 @@ def chrf(answer: str, references: Sequence[str], *, word_order: int = 0) -> Metr
         for reference in references
     ]
     at = max(range(len(found)), key=lambda place: found[place].f)
-    return MetricValue(found[at].f, at, found[at], "chrF2" + "+" * word_order, "characters-1")
+    return Measured(found[at].f, at, found[at], "chrF2" + "+" * word_order, "characters-1")
 
 
-def _found(matches: Sequence[bool]) -> MetricValue:
+def _found(matches: Sequence[bool]) -> Measured:
     hit = any(matches)
     parts = Overlap(1.0, 1.0, 1.0, 1) if hit else NOTHING
-    return MetricValue(parts.f, matches.index(True) if hit else 0, parts, PLAIN, "none")
+    return Measured(parts.f, matches.index(True) if hit else 0, parts, PLAIN, "none")
 
 
 def _nearest(
@@ -279,13 +279,13 @@ def _nearest(
     tokenizer: str,
     compare: Callable[[Sequence[str], Sequence[str]], Overlap],
     name: str,
-) -> MetricValue:
+) -> Measured:
     """The overlap with the reference that gives the best F; the first of equals."""
     used = tokenizer_called(tokenizer)
     ours, theirs = used.cut(answer), [used.cut(reference) for reference in references]
     found = [compare(ours, each) for each in theirs]
     at = max(range(len(found)), key=lambda place: found[place].f)
-    return MetricValue(found[at].f, at, found[at], name, used.name, len(ours), len(theirs[at]))
+    return Measured(found[at].f, at, found[at], name, used.name, len(ours), len(theirs[at]))
 
 
 @lru_cache(maxsize=1024)

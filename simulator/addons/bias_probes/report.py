@@ -16,7 +16,7 @@ from simulator.report.context import Note
 from simulator.report.judges import bias_text
 from simulator.stats.bias import Bias, BiasRow, bias_table
 
-TEXTS = Texts(Path(__file__).with_name("calibration.toml"))
+TEXTS = Texts(Path(__file__).parents[1] / "calibration" / "calibration.toml")
 # Columns of the table of biases that are shown: of facts that were flipped also how many were caught.
 _STAYS, _FALLS = (2, 3, 4, 5, 6, 7, 12), (2, 3, 6, 7, 8, 9, 10, 12)
 _KIND, _JUDGE, _INTERVAL, _BOUND, _HELD = 1, 2, 7, 11, 12

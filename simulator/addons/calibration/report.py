@@ -42,7 +42,7 @@ from simulator.stats.calibration import ENOUGH, TRIVIAL, FigureInterval, Figures
 from simulator.stats.intervals import RESAMPLES
 from simulator.stats.judge_trust import Calibration, short
 
-WORDS = Texts(Path(__file__).with_name("words.toml"))
+WORDS = Texts(Path(__file__).with_name("calibration.toml"))
 # The longest bar of a histogram, in marks of two cells.
 _BAR = 12
 _ALARM, _SOFT = "bold red", "dim"

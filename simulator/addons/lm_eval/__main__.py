@@ -1,6 +1,6 @@
 """lm_eval's own command line, which here knows `--model rehearsal` and the filters of our tasks.
 
-python -m simulator.harness run --model rehearsal --model_args adapter=demo --include_path tasks --tasks faq
+python -m simulator.addons.lm_eval run --model rehearsal --model_args adapter=demo --tasks faq
 """
 
 import functools

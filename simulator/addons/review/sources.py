@@ -19,7 +19,7 @@ from simulator.core.errors import CaseFileError, InputError
 from simulator.core.translations import plain
 from simulator.core.types import HumanVerdict, Language, Results
 from simulator.data.files import plain_suffix, printable, shown
-from simulator.data.tables import read_rows
+from simulator.data.readers import read_rows
 from simulator.data.values import Row, is_empty, normalised
 from simulator.sheets.model import PulledRow, SheetWords, title_ids
 from simulator.stats.figures import Summary
@@ -315,10 +315,10 @@ def sheet_source(name: str, wanted: ReviewTarget) -> Source:
     key, suffix = sheet_of(name, wanted)
 
     def read() -> Iterator[Entry]:
-        from simulator.sheets import google_pull
         from simulator.sheets.google_api import target  # gspread: only where a sheet is named
+        from simulator.sheets.google_pull import pull
 
-        found = google_pull(target(key, suffix), NAMES)
+        found = pull(target(key, suffix), NAMES)
         if not found.rows:
             words = SheetWords(wanted.language)
             there = " nor ".join(words("sheet", each) for each in NAMES)

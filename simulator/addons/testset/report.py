@@ -140,11 +140,12 @@ def check(sheet: str | None, worksheet: str | None) -> None:
 def propose(cases: Sequence[Case], sheet: str, worksheet: str, language: Language) -> ProposedCases:
     """Adds rows for what is not there yet; rows that are there, people's and ours, stay as they are."""
     from simulator.report.worksheets import proposals_sheet
-    from simulator.sheets import google_pull, google_push
     from simulator.sheets.google_api import target
+    from simulator.sheets.google_pull import pull
+    from simulator.sheets.google_push import push
 
     at = target(sheet, worksheet)
-    rows = google_pull(at, (QUESTIONS,)).rows.get(QUESTIONS, ())
+    rows = pull(at, (QUESTIONS,)).rows.get(QUESTIONS, ())
     known = NearDuplicates()
     keys = {row.key for row in rows}
     for row in rows:
@@ -153,7 +154,7 @@ def propose(cases: Sequence[Case], sheet: str, worksheet: str, language: Languag
         known.add("\n".join(filter(None, said)), row.key, about)
     fresh = [case for case in cases if case.id not in keys]
     unlike = [case for case in fresh if known.add(_said(case, language), case.id, case.passages) is None]
-    pushed = google_push((proposals_sheet(unlike, language),), at, language=language)
+    pushed = push((proposals_sheet(unlike, language),), at, language=language)
     return ProposedCases(pushed.url, pushed.rows, len(fresh) - len(unlike), pushed.notes)
 
 
