@@ -200,10 +200,13 @@ async def test_so_many_are_asked_at_once() -> None:
         return Answer(text="a")
 
     bot = within(Limits(concurrency=2), rag)
+    started = asyncio.get_running_loop().time()
     answers = await asyncio.gather(*(ask(bot, QUERY, 10) for _ in range(10)))
+    took = asyncio.get_running_loop().time() - started
 
     assert most == 2
-    assert max(answer.seconds or 0 for answer in answers) < 0.04
+    # Two at a time: the times of the bot itself fill the whole twice at most; with waiting it is six times.
+    assert sum(answer.seconds or 0 for answer in answers) < 3 * took
 
 
 async def test_blocking_bots_have_limits_too() -> None:
