@@ -73,7 +73,7 @@ def is_command_line(text: str) -> bool:
 
 
 def test_every_help_text_has_a_japanese_form() -> None:
-    """A new option or paragraph without one is found here: add it to simulator/messages/help/ja.toml."""
+    """A new option or paragraph without one is found here: add it to simulator/core/messages/help/ja.toml."""
     assert [text for text in texts() if not (KANA.search(in_japanese(text)) or is_command_line(text))] == []
 
 

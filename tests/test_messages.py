@@ -23,7 +23,7 @@ def japanese(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_message_of_the_source_has_a_japanese_form() -> None:
-    """A new message without one is found here: add it to a file of simulator/messages."""
+    """A new message without one is found here: add it to a file of simulator/core/messages."""
     known = {template.english for template in templates()}
 
     assert {message: file for message, file in messages().items() if message not in known} == {}

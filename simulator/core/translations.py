@@ -1,7 +1,7 @@
 """What the program says itself, in Japanese for whoever reads Japanese.
 
 Messages are written in English where they arise, and translated at the one place where they leave: the
-streams of the terminal, and the tables of a report. The files beside this one hold them as templates, `{1}`
+streams of the terminal, and the tables of a report. The files in messages/ hold them as templates, `{1}`
 where a value stands; a value that is a message itself is translated, too. What no template fits, such as
 the words of a bot, a file or another program, stays as it is.
 """

@@ -1,6 +1,6 @@
 """Script-aware text measures without a dictionary, for Japanese and English alike.
 
-The front door of simulator/counting: pure functions that judges and analyses may use too.
+Pure functions of simulator/text that judges and analyses may use, too.
 """
 
 from simulator.text.acts import claims, is_handover, is_refusal
