@@ -150,16 +150,8 @@ __all__ = [
 _FORMERLY = {"Exhibit": "GradingContext"}
 
 
-# Names of earlier versions, which go with the next release.
-_FORMERLY = {"Exhibit": "GradingContext"}
-
-
 def __getattr__(name: str) -> Any:
     """The public name `name`, from the module it lives in."""
-    if name in _FORMERLY:
-        msg = f"simulator.{name} is now simulator.{_FORMERLY[name]}"
-        warnings.warn(msg, DeprecationWarning, stacklevel=2)
-        name = _FORMERLY[name]
     if name in _FORMERLY:
         msg = f"simulator.{name} is now simulator.{_FORMERLY[name]}"
         warnings.warn(msg, DeprecationWarning, stacklevel=2)

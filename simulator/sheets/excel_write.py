@@ -19,7 +19,7 @@ from xlsxwriter.worksheet import Worksheet
 from simulator.core.types import Language
 from simulator.sheets.merge import cell_text, columns_wide, lines_high, looks_like_a_formula, units
 from simulator.sheets.model import FILLS, Chart, Column, Mark, Row, SheetCell, language_of
-from simulator.sheets.model import Worksheet as XlsxPaintWorksheet
+from simulator.sheets.model import Worksheet as PaintedWorksheet
 
 # Of notes; those of a small run never reach the disk.
 _BYTES_IN_MEMORY = 256_000
@@ -142,7 +142,7 @@ class _CellPosition(NamedTuple):
 
 
 def paint(
-    worksheets: Sequence[XlsxPaintWorksheet],
+    worksheets: Sequence[PaintedWorksheet],
     path: Path,
     properties: Mapping[str, str],
     language: Language | None = None,
@@ -184,7 +184,7 @@ class _Book:
         self._file.worksheet_class = Page
         self._file.set_properties({"title": AUTHOR, "author": AUTHOR})
 
-    def add(self, worksheet: XlsxPaintWorksheet) -> None:
+    def add(self, worksheet: PaintedWorksheet) -> None:
         """A worksheet with everything that belongs to it."""
         sheet = self._file.add_worksheet(worksheet.title)
         sheet.set_comments_author(AUTHOR)
@@ -250,12 +250,12 @@ class _Book:
     def _date_format(self) -> str:
         return "yyyy/mm/dd" if self.language == "ja" else "yyyy-mm-dd"
 
-    def _columns(self, sheet: Any, worksheet: XlsxPaintWorksheet) -> None:
+    def _columns(self, sheet: Any, worksheet: PaintedWorksheet) -> None:
         for number, column in enumerate(worksheet.columns):
             hidden = column.key == "key" and column.width <= _HIDDEN_KEY
             sheet.set_column(number, number, column.width, self._cell_format(column), {"hidden": hidden})
 
-    def _header(self, sheet: Any, worksheet: XlsxPaintWorksheet) -> None:
+    def _header(self, sheet: Any, worksheet: PaintedWorksheet) -> None:
         high = max(lines_high(column.title, max(column.width - 3, 4), 3) for column in worksheet.columns)
         sheet.set_row(0, high * self.line + 5)
         for number, column in enumerate(worksheet.columns):
@@ -268,7 +268,7 @@ class _Book:
             about = worksheet.help if number == min(1, len(worksheet.columns) - 1) else ""
             self._note(_CellPosition(sheet, 0, number), "\n\n".join(filter(None, (about, column.help))))
 
-    def _row(self, sheet: Any, worksheet: XlsxPaintWorksheet, number: int, row: Row) -> None:
+    def _row(self, sheet: Any, worksheet: PaintedWorksheet, number: int, row: Row) -> None:
         cells = dict(row.cells) | {"key": SheetCell(text=row.key)}
         texts = {key: cell_text(cell.text, self.language) for key, cell in cells.items()}
         high = max(
@@ -333,13 +333,13 @@ class _Book:
             self._lists[titles] = f"={LISTS}!{letter}$1:{letter}${len(titles)}"
         return self._lists[titles]
 
-    def _name(self, worksheet: XlsxPaintWorksheet, column: Column, place: int) -> None:
+    def _name(self, worksheet: PaintedWorksheet, column: Column, place: int) -> None:
         if column.key.isidentifier():
             name = NAME.format(sheet=worksheet.name, column=column.key)
             at = f"{quote_sheetname(worksheet.title)}!{xl_col_to_name(place, col_abs=True)}$1"
             self._file.define_name(name, f"={at}")
 
-    def _chart(self, sheet: Any, worksheet: XlsxPaintWorksheet, chart: Chart) -> None:
+    def _chart(self, sheet: Any, worksheet: PaintedWorksheet, chart: Chart) -> None:
         """Below a short table, beside a long one; from the oldest run to the newest."""
         keys = [column.key for column in worksheet.columns]
         last = len(worksheet.rows)
@@ -389,7 +389,7 @@ def _number_format(text: str) -> str:
     return ("#,##0" if "," in whole else "0") + places
 
 
-def _view(sheet: Any, worksheet: XlsxPaintWorksheet) -> None:
+def _view(sheet: Any, worksheet: PaintedWorksheet) -> None:
     sheet.ignore_errors({"number_stored_as_text": "A1:XFD1048576"})
     sheet.freeze_panes(1, worksheet.frozen_columns)
     sheet.autofilter(0, 0, max(len(worksheet.rows), 1), len(worksheet.columns) - 1)
@@ -397,7 +397,7 @@ def _view(sheet: Any, worksheet: XlsxPaintWorksheet) -> None:
         sheet.set_tab_color(_BLUE)
 
 
-def _print(sheet: Any, worksheet: XlsxPaintWorksheet) -> None:
+def _print(sheet: Any, worksheet: PaintedWorksheet) -> None:
     """Landscape, the header on each page, as few pages across as can still be read.
 
     What people fill in is one page across: a row that is parted is filled in beside the wrong question.

@@ -67,8 +67,7 @@ from simulator.models.pricing import Ledger, Prices, together
 from simulator.models.providers import Models
 from simulator.privacy.redactor import Redactor, redacted_case
 from simulator.runner.estimate import ANSWER
-from simulator.runner.estimate import tokens as logs_tokens
-from simulator.runner.estimate import tokens as making_tokens
+from simulator.runner.estimate import tokens as prompt_tokens
 from simulator.runner.labelled import worst_of
 from simulator.text.acts import parts
 from simulator.text.evidence import STOP_WORDS, best_agreement
@@ -788,7 +787,7 @@ class Logs:
         """Language and tokens of each request."""
         for _, language, lines in self.dialogues:
             messages = prompts.distil(lines, language, DialogueSummary)
-            yield language, sum(logs_tokens(message["content"]) for message in messages)
+            yield language, sum(prompt_tokens(message["content"]) for message in messages)
 
     def _take(self, found: dict[str, DialogueSummary | str]) -> None:
         for id_, language, lines in self.dialogues:
@@ -890,7 +889,7 @@ class TestSetRun:
         for language, size in self.logs.sizes(self.prompts) if self.logs else ():
             totals["judge", "calls"] += 1
             totals["judge", "in"] += size
-            totals["judge", "out"] += making_tokens(_letters(language))
+            totals["judge", "out"] += prompt_tokens(_letters(language))
         return _together(totals, self.models, self.ledger.prices)
 
     async def make(self, progress: Callable[[int, int], None] = lambda *_: None) -> TestSet:
@@ -988,8 +987,8 @@ class TestSetRun:
         return dict(Counter(task.kind for task in tasks if task.id not in good))
 
     def _count(self, totals: Counter[tuple[str, str]], task: Task) -> None:
-        letters = making_tokens(_letters(task.language))
-        asked = sum(making_tokens(message["content"]) for message in self.prompts.write(task))
+        letters = prompt_tokens(_letters(task.language))
+        asked = sum(prompt_tokens(message["content"]) for message in self.prompts.write(task))
         totals["user", "calls"] += 1
         totals["user", "in"] += asked
         totals["user", "out"] += 2 * letters
