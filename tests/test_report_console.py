@@ -7,10 +7,10 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from simulator.core.document import Cell, Section, Table
 from simulator.core.translations import Words
 from simulator.core.types import Language, RedRules, Results
 from simulator.report.console import paint, paint_sections
-from simulator.report.tables import Cell, Section, Table
 from simulator.stats.gate import decide
 from simulator.stats.summary import summarise
 from tests.golden_files import compare

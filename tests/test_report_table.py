@@ -2,9 +2,10 @@
 
 import json
 
+from simulator.core.document import Table
 from simulator.core.translations import Words
 from simulator.core.types import RedRules, Results
-from simulator.report.tables import Table, money, personas_table, rules_text, usage_table
+from simulator.report.tables import money, personas_table, rules_text, usage_table
 from simulator.stats.figures import Summary
 from simulator.stats.summary import summarise
 from tests.golden_files import compare

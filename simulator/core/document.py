@@ -1,10 +1,62 @@
-"""In which time zone a moment is told: this machine's, but in sheets, which a team shares, that of Japan."""
+"""What reports are made of (cells, tables, sections), and how their texts are wrapped, escaped and dated."""
 
 import re
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from simulator.core.translations import Words, plain
+from simulator.core.types import Value
+
+
+class Cell(Value):
+    """What one cell shows; `number` is the exact figure (a score is 0..1), `note` explains it.
+
+    `shade` is how good that is (0..1), for views that paint squares.
+
+    `red` cells are painted FADBDA; their text or note says why, for those who see no colour.
+    """
+
+    text: str
+    number: float | None = None
+    red: bool = False
+    note: str = ""
+    shade: float | None = None
+
+
+class Table(Value):
+    """A named sheet: `name` is its stable id, `title` and `columns` are in the reader's language.
+
+    The first column names the row, and `counts` is the place of the figure that counts, where one stands out.
+    """
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    counts: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A title, one line that says it all, tables, notes; `figures` is what `--json` shows under `key`.
+
+    In every table the first column names the row, and the one at `counts` holds the figure that counts.
+    """
+
+    key: str
+    title: str
+    line: str
+    tables: tuple[Table, ...] = ()
+    notes: tuple[str, ...] = ()
+    figures: dict[str, Any] = field(default_factory=dict)
+
+
+def count(n: int) -> Cell:
+    """A number of things."""
+    return Cell(text=f"{n:,}", number=n)
+
 
 # The same whoever paints the sheet, a colleague's laptop or a nightly job: else one worksheet mixes zones.
 JST = ZoneInfo("Asia/Tokyo")

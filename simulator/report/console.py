@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from simulator.core.document import wrap
+from simulator.core.document import Cell, Section, Table, wrap
 from simulator.core.settings import Settings
 from simulator.core.translations import Words, goal, plain, points, words_of
 from simulator.core.types import Language, Results, Run
@@ -25,7 +25,7 @@ from simulator.report.extras import LoadText, load_text
 from simulator.report.fixes import FIXES, Item, all_items, red_rows, summary_items
 from simulator.report.judges import UNKNOWN, Block, JudgeTrusts, blocks, heading, with_notes
 from simulator.report.run import conditions_table, legend, sections
-from simulator.report.tables import Cell, Section, Table, money, personas_table, spent_by
+from simulator.report.tables import money, personas_table, spent_by
 from simulator.stats.figures import Summary
 from simulator.stats.gate import Gate
 

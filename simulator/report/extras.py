@@ -4,9 +4,9 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from simulator.core.document import Section
 from simulator.core.translations import Words
 from simulator.core.types import Language, Results
-from simulator.report.tables import Section
 from simulator.stats.figures import Summary
 
 # A note of the run, and the module and function that make of it what reports show.

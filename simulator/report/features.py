@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from simulator.core.document import Cell, Section, Table, count
 from simulator.core.settings import dollars
 from simulator.core.templates import Texts
 from simulator.core.translations import plain
 from simulator.core.types import Language, Results, Spending
 from simulator.grading.panel import RequestedMetrics, contest, is_contest
 from simulator.models.pricing import together
-from simulator.report.tables import Cell, Section, Table, count
 from simulator.stats.answerability import Answerability, Handovers, Interval, answerability, handovers
 from simulator.stats.choices import Accuracy, Choices, choices
 from simulator.stats.classification import JUDGE, Baseline, ClassFigures, Classification, classifications

@@ -1,13 +1,13 @@
 """A run as Markdown: short enough for a comment on a pull request."""
 
-from simulator.core.document import escaped, stand_in
+from simulator.core.document import Cell, Section, Table, escaped, stand_in
 from simulator.core.translations import points
 from simulator.report import tables
 from simulator.report.context import ReportContext, notes, verdict
 from simulator.report.extras import load_text
 from simulator.report.fixes import fixes_section, where_text
 from simulator.report.run import conditions_table, sections
-from simulator.report.tables import Cell, Section, Table, mark_text
+from simulator.report.tables import mark_text
 from simulator.stats.figures import RedTurn
 
 __all__ = ["escaped", "markdown", "section_text"]

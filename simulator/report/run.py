@@ -4,6 +4,7 @@ import weakref
 from collections.abc import Callable
 from pathlib import Path
 
+from simulator.core.document import Cell, Section, Table, count
 from simulator.core.replies import FIFTHS, share_of
 from simulator.core.templates import Texts
 from simulator.core.translations import Words, goal, plain, told_in
@@ -12,7 +13,6 @@ from simulator.data.datasets import SkippedRows
 from simulator.report import features
 from simulator.report.extras import harness_section
 from simulator.report.gate import TEXT, condition_text, decision_text, range_text, rests_on, value_text
-from simulator.report.tables import Cell, Section, Table, count
 from simulator.runner.merge import joined_of
 from simulator.stats.figures import Summary
 from simulator.stats.gate import CheckedCondition, Gate

@@ -1,44 +1,16 @@
 """A run as tables of cells. Sinks (sheets, xlsx, csv, console, HTML) paint them and compute nothing."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+from simulator.core.document import Cell, Table, count
 from simulator.core.translations import Words, plain, points, words_of
-from simulator.core.types import Case, Conversation, Language, RedRules, Score, Spending, Turn, Value
+from simulator.core.types import Case, Conversation, Language, RedRules, Score, Spending, Turn
 from simulator.report.context import ReportContext
 from simulator.stats.figures import Mean, PersonaSummary, RedTurn, Summary
 from simulator.stats.red import KINDS, worst
 from simulator.stats.summary import turn_failure
 from simulator.storage.results import with_scores
-
-
-class Cell(Value):
-    """What one cell shows; `number` is the exact figure (a score is 0..1), `note` explains it.
-
-    `shade` is how good that is (0..1), for views that paint squares.
-
-    `red` cells are painted FADBDA; their text or note says why, for those who see no colour.
-    """
-
-    text: str
-    number: float | None = None
-    red: bool = False
-    note: str = ""
-    shade: float | None = None
-
-
-class Table(Value):
-    """A named sheet: `name` is its stable id, `title` and `columns` are in the reader's language.
-
-    The first column names the row, and `counts` is the place of the figure that counts, where one stands out.
-    """
-
-    name: str
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    counts: int = 1
 
 
 def personas_table(summary: Summary, language: Language) -> Table:
@@ -102,11 +74,6 @@ def answer_text(turn: Turn, failure: str | None, words: Words) -> str:
 def expected_text(case: Case) -> str:
     """What a right answer to a row would be: its label, or its references; empty where it has neither."""
     return plain(case.label or " | ".join(case.references_at(1)))
-
-
-def count(n: int) -> Cell:
-    """A number of things."""
-    return Cell(text=f"{n:,}", number=n)
 
 
 def money(amount: float | None, words: Words) -> str:
@@ -186,21 +153,6 @@ def _mean_cell(mean: Mean, rules: RedRules) -> Cell:
     low = mean.mean is not None and rules.overall is not None and mean.mean < rules.overall
     text = points(mean.mean, against=rules.overall)
     return Cell(text=text, number=mean.mean, red=low, note=f"{mean.n}/{mean.planned}")
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A title, one line that says it all, tables, notes; `figures` is what `--json` shows under `key`.
-
-    In every table the first column names the row, and the one at `counts` holds the figure that counts.
-    """
-
-    key: str
-    title: str
-    line: str
-    tables: tuple[Table, ...] = ()
-    notes: tuple[str, ...] = ()
-    figures: dict[str, Any] = field(default_factory=dict)
 
 
 def turn_rows(told: ReportContext) -> Iterator[dict[str, Any]]:

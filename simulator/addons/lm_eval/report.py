@@ -20,12 +20,12 @@ from simulator.addons.lm_eval.tasks import (
     metric_name,
 )
 from simulator.core import shelves
+from simulator.core.document import Cell, Section, Table, count
 from simulator.core.errors import InputError, RunFileError
 from simulator.core.settings import Settings
 from simulator.core.translations import plain
 from simulator.core.types import Language, Results
 from simulator.grading.panel import Grading
-from simulator.report.tables import Cell, Section, Table, count
 
 
 def section(results: Results, language: Language) -> Section | None:

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from simulator.addons.matrix.figures import CellFigures, DataFigures, JudgeFigures, MatrixFigures, is_best
 from simulator.addons.matrix.plan import Cell as Place
-from simulator.core.document import escaped, local
+from simulator.core.document import Cell, Section, Table, count, escaped, local
 from simulator.core.errors import RunFileError
 from simulator.core.templates import Texts, read_toml
 from simulator.core.translations import Words, plain
@@ -23,7 +23,6 @@ from simulator.report import html
 from simulator.report.comparison import ConsoleLines, signed
 from simulator.report.console import paint_sections
 from simulator.report.markdown import section_text
-from simulator.report.tables import Cell, Section, Table, count
 from simulator.runner.chains import WHOLE
 from simulator.sheets.excel_write import paint
 from simulator.sheets.model import Column, Row, SheetCell, Worksheet, text_cell
