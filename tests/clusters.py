@@ -19,9 +19,9 @@ from simulator.runner.plan import read_plan
 from simulator.runner.run import Progress, create_run
 from simulator.runner.run import perform as perform_here
 from simulator.storage.run_file import RunFile, read_run
+from tests.paths import ROOT
 from tests.playing import Quiet
 
-ROOT = Path(__file__).resolve().parent.parent
 # A bot that takes its time, and notes every question: what was asked twice was paid for twice.
 SLOW = """
 import asyncio, os

@@ -4,9 +4,9 @@ import ast
 from collections.abc import Iterator
 from functools import cache
 from itertools import count
-from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from tests.paths import ROOT
+
 SOURCES = ("simulator", "judges", "rag_adapters")
 # Functions that say something to whoever sits at the terminal.
 SAYING = frozenset({"write", "say", "_say", "print", "say_stopped"})

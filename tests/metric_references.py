@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-COMMITTED = ROOT / "tests" / "data"
+from tests.paths import ROOT
+
+COMMITTED = ROOT / "tests" / "fixtures"
 COLLECTION = (
     Path(os.environ.get("REHEARSAL_BENCH_DATA", ROOT.parent / "shared" / "data")) / "metric_reference"
 )

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+from tests.paths import ROOT
+
 LOCK = ROOT / "requirements.lock"
 # Sunset, unsafe, or not to be had under an open licence.
 FORBIDDEN = {

@@ -9,7 +9,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, Self
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+from tests.paths import ROOT
+
+ROOT = ROOT.parent
 # Compiled modules, as every start but the first finds them; beside the checkout, which stays as it is.
 _COMPILED = tempfile.TemporaryDirectory(prefix="compiled-")
 COMPILED = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": _COMPILED.name}

@@ -1,0 +1,206 @@
+"""Workers hold the very conversations that one process holds, whoever of them is lost on the way."""
+
+import asyncio
+import os
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.core.errors import InputError
+from simulator.core.types import Ended, Results
+from tests.clusters import ROOT, SLOW, Acting, Machines, kill, offline, rehearsed, resumed
+from tests.runner.test_run import played
+
+pytestmark = [
+    pytest.mark.skipif(find_spec("distributed") is None, reason="the extra 'cluster' is not installed"),
+    pytest.mark.timeout(120),
+]
+JUDGE = """
+from words import BAD
+from simulator import GradingContext, Score
+
+def strict(exhibit: GradingContext) -> Score:
+    said = exhibit.turn.answer.text
+    return Score(
+        judge="strict", conversation=exhibit.conversation, turn=exhibit.turn.index, state="scored",
+        value=0.0 if BAD in said else 1.0, raw=0.0, scale=(0, 1), reason="travelled",
+    )
+"""
+LIGHT: dict[str, Any] = {"judges": ("fluency",), "adapter": "bot.py:answer", "set": {}}
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
+    """The processes that the tests here share."""
+    machines = Machines(tmp_path_factory.mktemp("machines"))
+    yield machines
+    machines.end()
+
+
+@pytest.fixture
+def machines(running: Machines, monkeypatch: pytest.MonkeyPatch) -> Machines:
+    """A scheduler and two workers; none of them has been asked anything."""
+    if running.scheduler is None:
+        running.start()
+    running.two()
+    running.asked.write_text("", encoding="utf-8")
+    monkeypatch.setenv("ASKED", str(running.asked))
+    return running
+
+
+def write(name: str, text: str) -> None:
+    """A file where the test stands."""
+    Path(name).write_text(text, encoding="utf-8")
+
+
+def read(name: str) -> str:
+    """What such a file holds."""
+    return Path(name).read_text(encoding="utf-8")
+
+
+def is_alive(pid: int) -> bool:
+    """Whether there is such a process."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def asked_of(machines: Machines) -> Counter[str]:
+    """How often each question of each conversation was asked."""
+    return Counter(machines.asked.read_text(encoding="utf-8").split("\n")[:-1])
+
+
+def twice(results: Results, asked: Counter[str]) -> set[str]:
+    """The cases of which a question was asked more than once."""
+    assert {line.split()[0] for line in asked} == {talk.case.id for talk in results.conversations}
+    return {line.split()[0] for line, count in asked.items() if count > 1}
+
+
+async def test_two_workers_hold_the_very_run_of_one_process() -> None:
+    """The same lines, answers, endings and grades by the same seed, and the same progress."""
+    here, _ = await rehearsed(offline(limit=3, persona=("angry", "calm")))
+    progress = Acting(0, lambda: None)
+    there, stopped = await rehearsed(
+        offline(limit=3, persona=("angry", "calm"), engine="dask", workers=2), progress
+    )
+
+    assert stopped is None
+    assert there.run.status == "finished"
+    assert played(there) == played(here)
+    assert progress.over == 6
+    assert progress.turns == sum(len(talk.turns) for talk in there.conversations) == len(progress.grades)
+
+
+async def test_what_lies_beside_a_bot_travels(machines: Machines, tmp_path: Path) -> None:
+    """Modules, data, judges and guidelines come along by any name; what looks like a secret stays here."""
+    shop = tmp_path / "別の 場所" / "shop"
+    (shop / "資料").mkdir(parents=True)
+    (shop / "資料" / "答え.txt").write_text("承知しました。", encoding="utf-8")
+    (shop / "service-account.json").write_text("{}", encoding="utf-8")
+    (shop / "helper.py").write_text("def polite(text): return text\n", encoding="utf-8")
+    (shop / "窓口.py").write_text(
+        "from pathlib import Path\nfrom helper import polite\nHERE = Path(__file__).parent\n"
+        "def connect(greeting: str):\n    hello = Path(greeting).read_text(encoding='utf-8')\n"
+        "    def answer(query):\n"
+        "        said = polite((HERE / '資料' / '答え.txt').read_text(encoding='utf-8'))\n"
+        "        return hello + said + str((HERE / 'service-account.json').exists())\n"
+        "    return answer\n",
+        encoding="utf-8",
+    )
+    write("hello.txt", "もしもし。")
+    write("mine.py", JUDGE)
+    write("words.py", "BAD = 'もしもし'\n")
+    settings = offline(
+        limit=1, turns=1, adapter=f"{shop}/窓口.py:connect", set={"greeting": "hello.txt"},
+        judges=("mine.py:strict",), engine="dask", scheduler=machines.address, workers=2,
+    )  # fmt: skip
+    results, stopped = await rehearsed(settings)
+
+    assert stopped is None
+    assert [t.answer.text for t in results.conversations[0].turns] == ["もしもし。承知しました。False"]
+    assert [(score.value, score.reason) for score in results.scores] == [(0.0, "travelled")]
+
+
+async def test_other_programs_are_refused_before_anything_is_paid(machines: Machines, tmp_path: Path) -> None:
+    """A worker with other files of the program, and one without it, in one line each; no run is left."""
+    other = tmp_path / "other"
+    for folder in ("simulator", "judges", "personas", "rag_adapters"):
+        shutil.copytree(ROOT / folder, other / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    with (other / "judges" / "fluency.toml").open("a", encoding="utf-8") as file:
+        file.write("# another version\n")
+    settings = offline(limit=1, engine="dask", scheduler=machines.address, workers=3)
+    for path, said in ((other, "its copy of the program has other files"), (None, "cannot load the program")):
+        third = machines.worker(path)
+        try:
+            with pytest.raises(InputError, match=f"worker tcp://127.0.0.1:[0-9]+: {said}"):
+                await rehearsed(settings)
+        finally:
+            kill(third)
+
+    assert "runs" not in os.listdir(tmp_path)  # noqa: PTH208 - a test of files, and not of speed
+
+
+async def test_a_killed_worker_costs_only_what_it_had_in_hands(machines: Machines) -> None:
+    """The other one holds it anew; nothing that was over is held again, and the grades are the same."""
+    write("bot.py", SLOW)
+    progress = Acting(6, lambda: kill(machines.workers[0]))
+    settings = offline(limit=24, concurrency=4, **LIGHT)
+    spread = settings.model_copy(update={"engine": "dask", "scheduler": machines.address, "workers": 2})
+    results, stopped = await rehearsed(spread, progress)
+    asked = asked_of(machines)
+    here, _ = await rehearsed(settings)
+
+    assert stopped is None
+    assert played(results) == played(here)
+    assert twice(results, asked).isdisjoint(progress.before)
+    assert len(twice(results, asked)) <= 6  # what one of two has in hands, or had in the last tenth second
+    assert max(asked.values()) <= 2
+
+
+async def test_a_lost_scheduler_leaves_a_run_for_any_engine(machines: Machines) -> None:
+    """One line says so; the rest is held here, and what was said there is not asked again."""
+    write("bot.py", SLOW)
+    assert machines.scheduler is not None
+    progress = Acting(5, lambda: kill(machines.scheduler))  # type: ignore[arg-type]
+    settings = offline(limit=24, concurrency=4, **LIGHT)
+    spread = settings.model_copy(update={"engine": "dask", "scheduler": machines.address})
+    broken, why = await rehearsed(spread, progress)
+    machines.end()
+    done = {talk.id for talk in broken.conversations if talk.ended not in (None, Ended.INTERRUPTED)}
+    finished, stopped = await resumed(broken, settings)
+    asked = asked_of(machines)
+    here, _ = await rehearsed(settings)
+
+    assert why is not None
+    assert "the scheduler at tcp://127.0.0.1" in why
+    assert "is lost" in why
+    assert (broken.run.status, len(done) >= 5, len(done) < 24) == ("stopped", True, True)
+    assert stopped is None
+    assert played(finished) == played(here)
+    known = {talk.case.id for talk in finished.conversations if talk.id in done}
+    assert twice(finished, asked).isdisjoint(known)
+
+
+async def test_a_driver_that_leaves_takes_its_desks_along() -> None:
+    """Cancelled midway, the run is open for resume and no process goes on asking the bot."""
+    write("bot.py", SLOW)
+    settings = offline(limit=20, concurrency=2, engine="dask", workers=2, **LIGHT)
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("ASKED", "asked")
+        tasks: list[asyncio.Task[tuple[Results, str | None]]] = []
+        tasks.append(asyncio.ensure_future(rehearsed(settings, Acting(3, lambda: tasks[0].cancel()))))  # noqa: PLW0108
+        results, stopped = await tasks[0]
+
+    assert stopped == "interrupted"
+    assert results.run.status == "interrupted"
+    assert 3 <= sum(talk.ended not in (None, Ended.INTERRUPTED) for talk in results.conversations) < 20
+    pids = read("asked.pids").split()
+    assert pids
+    assert not [pid for pid in pids if int(pid) != os.getpid() and is_alive(int(pid))]

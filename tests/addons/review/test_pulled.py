@@ -1,0 +1,268 @@
+"""What the team wrote in a sheet or a workbook, as verdicts."""
+
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+
+from simulator.addons.review.sources import (
+    Entry,
+    ReviewTarget,
+    Taken,
+    grade_of,
+    sheet_of,
+    source_of,
+    take,
+    verdicts,
+    workbook_source,
+)
+from simulator.core.errors import InputError
+from simulator.core.types import HumanVerdict, Language, Results
+from simulator.report.worksheets import worksheets
+from simulator.sheets import excel
+from simulator.sheets.model import PulledRow
+from simulator.stats.review import blind_sample
+from tests.excel import Person
+from tests.rehearsed import hostile, rehearsed
+from tests.report.test_worksheets import told
+from tests.team import FEE, GOOD, summary_of
+
+RUN = rehearsed().run.id
+KEY = f"{RUN}/{FEE[0]}/{FEE[1]}"
+
+
+def wanted(results: Results | None = None, language: Language = "ja", **known: Any) -> ReviewTarget:
+    """The rehearsed run."""
+    results = results or rehearsed(language)
+    return ReviewTarget(results, summary_of(results), language, **known)
+
+
+def read(name: str, *rows: tuple[str, dict[str, str]]) -> list[Entry]:
+    """What these rows of a worksheet give."""
+    pulled = [PulledRow(key=key, cells=cells, number=n) for n, (key, cells) in enumerate(rows, 2)]
+    return list(verdicts({name: pulled}, wanted()))
+
+
+def said(entries: list[Entry]) -> list[dict[str, Any]]:
+    """The verdicts, without the time at which they were read."""
+    found = [entry.verdict for entry in entries if entry.verdict]
+    assert all(verdict.given for verdict in found)
+    return [verdict.model_dump(exclude_defaults=True, exclude={"given"}) for verdict in found]
+
+
+def test_a_row_of_the_review_is_a_verdict() -> None:
+    """All that the team wrote, nobody's name; what the program wrote is left aside."""
+    cells = {
+        "question": "解約金は", "judge_is": "right", "cause": "invented",
+        "correct_answer": "4,800円　です。\n税込み",
+        "comment": "資料にある", "assignee": "佐藤", "checked": "2026-11-25", "status": "mended",
+    }  # fmt: skip
+
+    assert said(read("review", (KEY, cells))) == [
+        {"conversation": FEE[0], "turn": 1, "source": "review"}
+        | {k: v for k, v in cells.items() if k != "question"}
+    ]
+
+
+def test_a_row_in_which_nobody_wrote_is_empty() -> None:
+    """In either worksheet; that is no fault."""
+    for name in ("review", "blind"):
+        assert read(name, (KEY, {"question": "x", "answer": "y"})) == [
+            Entry("確認 row 2" if name == "review" else "目視採点 row 2")
+        ]
+
+
+def test_half_a_row_counts() -> None:
+    """A word that is none of the choices is named; the rest of the row stays. Causes may be one's own."""
+    entries = read("review", (KEY, {"judge_is": "たぶん", "comment": "見ました", "cause": "連携先の障害"}))
+
+    assert [(entry.place, entry.fault) for entry in entries if entry.fault] == [
+        ("確認 row 2", "judge_is 'たぶん' is none of the choices")
+    ]
+    assert said(entries) == [
+        {
+            "conversation": FEE[0], "turn": 1, "source": "review", "comment": "見ました",
+            "cause": "連携先の障害",
+        }
+    ]  # fmt: skip
+    assert len(read("review", (KEY, {"judge_is": "たぶん"}))) == 1
+
+
+def test_two_reviewers_grade_blind() -> None:
+    """A verdict each, with the share of the run that the turn was sampled from."""
+    drawn = {(d.conversation, d.turn): d for d in blind_sample(rehearsed(), summary_of(rehearsed()))}[FEE]
+    at = {
+        "conversation": FEE[0], "turn": 1, "source": "blind", "stratum": drawn.stratum,
+        "sampled": drawn.sampled,
+    }  # fmt: skip
+    cells = {"grade_1": "4", "comment_1": "丁寧", "grade_2": "２点"}
+
+    assert said(read("blind", (KEY, cells))) == [
+        at | {"reviewer": "1", "grade": 4, "comment": "丁寧"}, at | {"reviewer": "2", "grade": 2}
+    ]  # fmt: skip
+    assert said(read("blind", (KEY, {"comment_2": "読めません"}))) == [
+        at | {"reviewer": "2", "comment": "読めません"}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("typed", "grade"),
+    [
+        ("4", 4), ("４", 4), ("4点", 4), (" ４ 点 ", 4), ("4.0", 4), ("3.5", 3.5), ("0", None), ("6", None),
+        ("四", None), ("4/5", None), ("-4", None), ("2026-04-05", None), ("1e0", None), ("⑤", 5),
+        ("nan", None),
+    ],
+)  # fmt: skip
+def test_grades_as_people_type_them(typed: str, grade: float | None) -> None:
+    """From 1 to 5, in any width, with or without 点; anything else is none, and named by its row."""
+    entries = read("blind", (KEY, {"grade_1": typed, "grade_2": "5"}))
+
+    assert grade_of(typed) == grade
+    assert [entry.verdict.grade for entry in entries if entry.verdict] == [5] if grade is None else [grade, 5]
+    assert bool([entry for entry in entries if "grade_1" in entry.fault]) is (grade is None)
+
+
+def test_rows_of_other_runs_and_unknown_keys() -> None:
+    """Others are counted and left out; a key that names no turn is named, a row without a key as well."""
+    entries = read(
+        "review",
+        ("20260101-000000000-calm-0000/calm/001#1/1", {"comment": "前の実行"}),
+        (f"{RUN}/nobody#0/1", {"comment": "a"}),
+        ("合計", {"comment": "b"}),
+        ("", {"comment": "コピーした行"}),
+        ("", {"question": "x"}),
+        (f" {KEY} ", {"comment": "c"}),
+    )
+    taken = take(entries, rehearsed())
+
+    assert (taken.other_runs, taken.empty, len(taken.verdicts)) == (1, 0, 1)
+    assert [fault.place for fault in taken.faults] == ["確認 row 3", "確認 row 4", "確認 row 5"]
+    assert "names no turn of this run" in taken.faults[0].why
+    assert "no key of its own" in taken.faults[2].why
+
+
+def test_hostile_texts_lose_their_control_codes_only() -> None:
+    """Keys, too, are found again whatever a case is called."""
+    evil = "\x1b[31m赤\x1b[0m\u202e　👨\u200d👩\u200d👧"
+    [verdict] = [e.verdict for e in read("review", (KEY, {"comment": evil})) if e.verdict]
+    assert verdict.comment == "赤　👨\u200d👩\u200d👧"
+
+    results = hostile("=1+1/§#/")
+    talk = results.conversations[0]
+    row = PulledRow(key=f"{results.run.id}/{talk.id}/2", cells={"comment": "x"}, number=2)
+    [entry] = verdicts({"review": [row]}, wanted(results))
+    assert entry.verdict
+    assert (entry.verdict.conversation, entry.verdict.turn) == (talk.id, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "found"),
+    [
+        ("sheet", {}, ("NOTED", "チームA")),
+        ("sheet", {"asked": ("OTHER", None)}, ("OTHER", "")),
+        ("sheet", {"asked": ("OTHER", "B")}, ("OTHER", "B")),
+        ("sheet", {"asked": (None, "B")}, ("NOTED", "B")),
+        ("sheet", {"usual": ("USUAL", "C")}, ("NOTED", "チームA")),
+        ("sheet:USUAL", {"usual": ("USUAL", "C")}, ("USUAL", "C")),
+        ("sheet:NOTED", {}, ("NOTED", "チームA")),
+        ("https://docs.google.com/spreadsheets/d/NOTED/edit", {},
+         ("https://docs.google.com/spreadsheets/d/NOTED/edit", "チームA")),
+        ("sheet:X", {}, ("X", "")),
+    ],
+)  # fmt: skip
+def test_which_sheet_is_meant(name: str, known: dict[str, Any], found: tuple[str, str]) -> None:
+    """What is asked for, else what the run was pushed to, else the project's usual one."""
+    noted = rehearsed().model_copy(update={"notes": {"sheet": {"key": "NOTED", "worksheet": "チームA"}}})
+
+    assert sheet_of(name, wanted(noted, **known)) == found
+
+
+def test_a_run_that_was_never_pushed_says_so() -> None:
+    """In one line, with the option to use; a usual sheet is taken."""
+    with pytest.raises(InputError, match="pushed to no sheet: name one with --sheet"):
+        sheet_of("sheet", wanted())
+    assert sheet_of("sheet", wanted(usual=("USUAL", None))) == ("USUAL", "")
+
+
+def workbook(folder: Path, language: Language = "ja") -> Path:
+    """The workbook of the rehearsed run."""
+    return excel.write(worksheets(told(language)), folder / "report.xlsx")
+
+
+def taken_from(path: Path) -> Taken:
+    """What the workbook gives for the rehearsed run."""
+    return take(source_of(str(path), wanted())(), rehearsed())
+
+
+def test_a_workbook_is_known_by_its_worksheets(tmp_path: Path) -> None:
+    """Sorted, with columns inserted, renamed and deleted, and under another name."""
+    path = workbook(tmp_path).rename(tmp_path / "佐藤さんへ.xlsx")
+    with Person(path) as person:
+        person.type("確認", 3, "判定", "Judge is wrong")
+        person.type("確認", 3, "コメント", "資料どおり")
+        key = person.book["確認"].cell(3, 1).value
+        person.sort("確認", lambda row: row[4])
+        person.insert_column("確認", "判定", "優先度")
+        person.rename("確認", "コメント", "気づいたこと")
+        person.delete_column("確認", "担当者")
+        person.rename_tab("確認", "11月の確認")
+        person.type("目視採点", 2, "人の評価（1人目）", 4)
+        person.type("目視採点", 3, "人の評価（2人目）", "４点")
+        person.type("目視採点", 4, "人の評価（1人目）", "良い")
+    taken = taken_from(path)
+    [review] = [v for v in taken.verdicts if v.source == "review"]
+
+    assert f"{RUN}/{review.conversation}/{review.turn}" == key
+    assert (review.judge_is, review.comment) == ("wrong", "資料どおり")
+    assert [(v.reviewer, v.grade) for v in taken.verdicts if v.source == "blind"] == [("1", 4), ("2", 4)]
+    assert [(f.place, f.why) for f in taken.faults] == [
+        ("目視採点 row 4", "grade_1 '良い' is not between 1 and 5")
+    ]
+    assert "no column assignee" in taken.notes[0].why
+
+
+def test_an_english_workbook(tmp_path: Path) -> None:
+    """Read the same, and places are named as on its tabs."""
+    path = workbook(tmp_path, "en")
+    with Person(path) as person:
+        person.type("Review", 2, "Is the judge right?", "Judge is right")
+        person.type("Blind", 2, "Grade, reviewer 1", "good")
+    taken = take(source_of(str(path), wanted(language="en"))(), rehearsed("en"))
+
+    assert [v.judge_is for v in taken.verdicts] == ["right"]
+    assert taken.faults[0].place == "Blind row 2"
+
+
+def test_damaged_keys_are_named(tmp_path: Path) -> None:
+    """A row typed over, a row copied, a column of keys deleted: what is there is read, the rest is said."""
+    path = workbook(tmp_path)
+    with Person(path) as person:
+        for row in (2, 3, 4):
+            person.type("確認", row, "コメント", f"{row}")
+        sheet = person.book["確認"]
+        sheet.cell(2, 1).value, sheet.cell(4, 1).value = "???", sheet.cell(3, 1).value
+    taken = taken_from(path)
+    assert [v.comment for v in taken.verdicts] == ["3"]
+    assert [fault.place for fault in taken.faults] == ["確認 row 2", "確認 row 4"]
+
+    with Person(path) as person:
+        person.delete_column("確認", "キー")
+    taken = taken_from(path)
+    assert taken.verdicts == []
+    assert any("column of keys is gone" in fault.why for fault in taken.faults)
+
+
+def test_other_workbooks_are_plain_tables(tmp_path: Path) -> None:
+    """Also one whose tab is called like ours."""
+    path, book = tmp_path / "grades.xlsx", openpyxl.Workbook()
+    book.active.title = "確認"
+    for row in (("会話", "ターン", "採点者", "評価", "コメント"), (*GOOD, "佐藤", 3, "x")):
+        book.active.append(row)
+    book.save(path)
+
+    assert workbook_source(path, wanted()) is None
+    [verdict] = taken_from(path).verdicts
+    assert verdict.says_the_same(
+        HumanVerdict(conversation=GOOD[0], turn=1, source="blind", reviewer="佐藤", grade=3, comment="x")
+    )

@@ -1,0 +1,208 @@
+"""The team's test questions as the cases of the next run: from a sheet, and from a workbook."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.core.errors import CaseFileError, InputError
+from simulator.core.settings import Settings
+from simulator.core.types import Case, Facts, Message
+from simulator.data.cases import columns_of
+from simulator.report.worksheets import worksheets
+from simulator.runner.plan import read_plan
+from simulator.sheets import excel
+from simulator.sheets.model import PulledRow
+from simulator.sheets.questions import approved
+from tests.excel import Person
+from tests.pushing import KEY, at, column, letter, pushed, row_of, sheets_server
+from tests.report.test_worksheets import told
+from tests.servers.sheets import SheetsServer
+
+YES = {"use": "yes", "approved": "yes"}
+
+
+def rows(*given: tuple[str, dict[str, str]], start: int = 2) -> list[PulledRow]:
+    """Rows as they are pulled."""
+    return [
+        PulledRow(key=key, cells=cells, number=number) for number, (key, cells) in enumerate(given, start)
+    ]
+
+
+def asked(*given: tuple[str, dict[str, str]], review: list[PulledRow] | None = None) -> tuple[Case, ...]:
+    """The cases of these rows."""
+    return approved("S", {"questions": rows(*given), "review": review or []}).cases
+
+
+def test_every_column_is_read() -> None:
+    """Right answers and tags stand between `|`; a line break belongs to the answer."""
+    cells = YES | {
+        "question": "解約の方法は？", "reference": "1. 電話する\n2. 返却する|マイページから",
+        "answerable": "no",
+        "handover": "required", "category": "解約|料金", "gold": "ja/01|ja/02#2", "goal": "解約したい。",
+        "facts": "一年使った\nunknown: 会員番号", "history": "お客様: 契約中です\n窓口: はい",
+    }  # fmt: skip
+
+    assert asked(("001", cells)) == (
+        Case(
+            id="001",
+            question="解約の方法は？",
+            language="ja",
+            references=(("1. 電話する\n2. 返却する", "マイページから"),),
+            answerable=False,
+            handover="required",
+            tags=("解約", "料金"),
+            passages=("ja/01", "ja/02#2"),
+            goal="解約したい。",
+            facts=Facts(knows=("一年使った",), unknown=("会員番号",)),
+            history=(
+                Message(role="user", content="契約中です"),
+                Message(role="assistant", content="はい"),
+            ),
+        ),
+    )
+
+
+def test_only_what_is_in_use_and_approved_is_asked() -> None:
+    """An empty cell is no yes; a note says which rows were left out and why."""
+    found = approved(
+        "S",
+        {
+            "questions": rows(
+                ("a", YES | {"question": "送料は"}),
+                ("b", {"question": "x", "use": "no", "approved": "yes"}),
+                ("c", {"question": "x", "use": "yes", "approved": "no"}),
+                ("d", {"question": "x", "use": "yes"}),
+                ("e", {"question": "x", "approved": "yes"}),
+                ("f", YES),
+                ("a", YES | {"question": "送料は"}),
+            )
+        },
+    )
+
+    assert [case.id for case in found.cases] == ["a"]
+    assert found.notes == (
+        "S: 1 of 7 questions; left out: 2 not in use (rows 3, 6), 2 not approved (rows 4, 5),"
+        " 1 without a question (row 7), 1 there already (row 8).",
+    )
+    with pytest.raises(InputError, match=r"S: none of its test questions .*使用する.*承認"):
+        asked(("a", {"question": "x"}))
+
+
+def test_a_question_without_a_key_is_named_by_its_text() -> None:
+    """The same in any row and width; two rows with one question are asked once."""
+    [first] = asked(("", YES | {"question": "ＡＢＣプランの 料金"}))
+    [again] = asked(("x", {"question": "y"}), ("", YES | {"question": "ABCプランの　料金"}))
+
+    assert first.id == again.id
+    assert first.id.startswith("q-")
+    assert len(asked(*[("", YES | {"question": "送料は"})] * 2)) == 1
+
+
+def test_errors_name_the_row_of_the_sheet() -> None:
+    """Although rows were left out above it, and even where the first row was sorted to the top."""
+    bad = YES | {"question": "z", "answerable": "多分"}
+    with pytest.raises(CaseFileError, match=r"row 4: column 'answerable': '多分' is neither yes nor no"):
+        asked(("a", {"question": "x"}), ("b", YES | {"question": "y"}), ("c", bad))
+
+    top = rows(("a", YES | {"question": "x"}), ("b", YES | {"question": "y"}), start=1)
+    assert [case.id for case in approved("S", {"questions": top}).cases] == ["a", "b"]
+
+
+def reviewed(run: str, talk: str, turn: int, answer: str, status: str) -> PulledRow:
+    """A row of the review."""
+    cells = {"correct_answer": answer, "status": status}
+    return PulledRow(key=f"{run}/{talk}/{turn}", cells=cells, number=2)
+
+
+def test_a_mended_answer_becomes_the_reference() -> None:
+    """Of the first turn, from the newest run that has one; it says whose."""
+    question = YES | {"question": "送料は", "reference": "500円"}
+    review = [
+        reviewed("2026-01", "calm/a#1", 1, "古い", "mended"),
+        reviewed("2026-03", "calm/a#1", 1, "550円", "mended"),
+        reviewed("2026-03", "angry/a#2", 1, "全国一律|550円", "retested"),
+        reviewed("2026-03", "angry/a#3", 1, "550円", "retested"),
+        reviewed("2026-04", "calm/a#1", 1, "未対応", "open"),
+        reviewed("2026-04", "calm/a#1", 2, "二回目", "mended"),
+        reviewed("2026-04", "calm/b#1", 1, "別の質問", "mended"),
+        reviewed("2026-04", "calm/a#1", 1, "", "mended"),
+    ]
+    found = approved("S", {"questions": rows(("a", question), ("c", question)), "review": review})
+
+    assert [case.references for case in found.cases] == [(("550円", "全国一律|550円"),), (("500円",),)]
+    assert found.notes == ("S: what the team reviewed is now the right answer of a (run 2026-03).",)
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[SheetsServer]:
+    with sheets_server(monkeypatch) as running:
+        yield running
+
+
+def planned(cases: str, **more: Any) -> dict[str, Case]:
+    """The cases of a plan, by id."""
+    plan, _ = read_plan(Settings(cases=cases, persona=("calm",), **more))
+    return {talk.case.id: talk.case for talk in plan}
+
+
+def test_a_sheet_is_asked_without_naming_a_worksheet(
+    server: SheetsServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rows that a lead types, in either language; the answers of the review; what is left out on stderr."""
+    pushed(*worksheets(told()))
+    mari, tab = server.person(KEY), "テスト質問"
+    mari.rename_header(tab, "質問", "お客様が聞きそうなこと")
+    mari.insert_columns(tab, "B")
+    mari.paste(tab, "C21", [["How much is shipping?", "550 yen", "Yes", "Either", "fees", "Yes", "Approved"]])
+    mari.paste(tab, "C22", [["下書き"]])
+    use = letter(column(server, "use", "questions"))
+    mari.type(tab, f"{use}{row_of(server, 'fees-01-ja', tab)}", "使用しない")
+    row = f"{told().results.run.id}/calm/cancel-03-ja#0/1"
+    mari.type("確認", at(server, row, "correct_answer"), "4,800円です")
+    mari.type("確認", at(server, row, "status"), "再テスト済み")
+    found = planned(f"sheet:{KEY}")
+    said = capsys.readouterr().err
+
+    assert "fees-01-ja" not in found
+    assert found["cancel-03-ja"].references == (("4,800円です",),)
+    [own] = [case for case in found.values() if case.id.startswith("q-")]
+    assert (own.question, own.references, own.language) == ("How much is shipping?", (("550 yen",),), "en")
+    assert "left out: 2 not in use (rows 2, 22)." in said
+    assert "the right answer of cancel-03-ja (run 20261121-090400-mixed-3f2a)" in said
+    assert planned(f"sheet:{KEY}#テスト質問") == found
+
+
+def test_a_teams_own_worksheets_and_a_sheet_without_ours(server: SheetsServer) -> None:
+    """--worksheet tells them apart; any other worksheet is read as a table of questions."""
+    server.person(KEY).paste("シート1", "A1", [["質問", "正解"], ["送料は", "550円"]])
+    assert [case.question for case in planned(f"sheet:{KEY}").values()] == ["送料は"]
+
+    from simulator.sheets.google_api import target
+
+    pushed(*worksheets(told()), to=target(KEY, "A"))
+    pushed(*worksheets(told("en")), to=target(KEY, "B"))
+    assert set(planned(f"sheet:{KEY}", worksheet="B")) == {
+        "fees-01-en",
+        "cancel-03-en",
+        "billing-02-en",
+        "work-01-en",
+    }
+    assert "fees-01-ja" in planned(f"sheet:{KEY}", worksheet="A")
+    assert [case.question for case in planned(f"sheet:{KEY}#シート1").values()] == ["送料は"]
+
+
+def test_a_workbook_of_ours_is_asked_like_a_sheet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By its worksheet of questions; its other columns are nobody's loss. Other workbooks as before."""
+    path = excel.write(worksheets(told()), tmp_path / "report.xlsx")
+    with Person(path) as person:
+        person.add("テスト質問", {"質問": "送料は", "使用する": "使用する", "承認": "承認"})
+        person.add("テスト質問", {"質問": "下書き", "使用する": "使用する"})
+        person.type("テスト質問", 2, "承認", "却下")
+    found = planned(str(path))
+
+    assert "送料は" in [case.question for case in found.values()]
+    assert len(found) == len(told().results.conversations) - 2
+    assert "2 not approved (rows 2," in capsys.readouterr().err
+    assert columns_of(path).unused == ()

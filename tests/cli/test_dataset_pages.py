@@ -1,0 +1,137 @@
+"""The pages about data sets: both are walked through as they stand there, files and commands."""
+
+import re
+import runpy
+import shlex
+import shutil
+from contextlib import chdir
+from math import sqrt
+from pathlib import Path
+
+import pytest
+
+from simulator.storage.run_file import find_run, read_run
+from tests.report.test_fixing_pages import BLOCKS, Walk
+from tests.report.test_fixing_pages import _anchors as anchors
+
+PAGES = ("datasets.ja.md", "datasets.md")
+# The file that a block becomes: the last one named before it that ends like this.
+ENDINGS = {"csv": "csv", "yaml": "yaml", "json": "json", "toml": "toml", "python": "py"}
+# The slow ones, of which only the words differ: walked on the Japanese page alone.
+ONCE = re.compile(r"counts\.|labels\.toml|demo/matrix")
+
+
+class Recipes(Walk):
+    """Somebody who writes each file of the page and types each command that needs nothing else."""
+
+    def go(self) -> None:
+        """Every block in order; commands and what they came to are kept in `codes`."""
+        for block in BLOCKS.finditer(self.text):
+            kind, body = block.groups()
+            if kind in ENDINGS:
+                names = re.findall(rf"`([\w-]+\.{ENDINGS[kind]})`", self.text[: block.start()])
+                Path(names[-1]).write_text(body, encoding="utf-8")
+            else:
+                getattr(self, f"_{kind}")(body)
+
+    def _console(self, block: str) -> None:
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, shown = part.partition("\n")
+            elsewhere = self.text.startswith("# One") and ONCE.search(command)
+            if "  # " not in command and not elsewhere:
+                self._compare(shown, self._done(shlex.split(command)))
+
+    def _done(self, words: list[str]) -> str:
+        if words[0] == "cp":
+            shutil.copyfile(words[1], words[2])
+        elif words[1] != "run.py":
+            runpy.run_path(words[1])
+        else:
+            before = [run.name for run in sorted(Path("runs").glob("*"))][-2:]
+            return self._run([before[0] if word == "RUN" else word for word in words[2:]])
+        return ""
+
+
+@pytest.fixture(scope="module", params=PAGES)
+def recipes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Recipes:
+    """A page, walked through once from its first block to its last."""
+    home = tmp_path_factory.mktemp("rows")
+    walked = Recipes(request.param, home)
+    with pytest.MonkeyPatch.context() as patch, chdir(home):
+        patch.setenv("XDG_CACHE_HOME", str(home / "cache"))
+        patch.setenv("COLUMNS", "110")
+        patch.setenv("NO_COLOR", "1")
+        walked.go()
+    return walked
+
+
+def test_the_page_shows_what_its_reader_sees(recipes: Recipes) -> None:
+    """Every quoted line of the terminal came, in that order."""
+    assert recipes.unseen == []
+
+
+def test_exit_codes_are_those_of_the_page(recipes: Recipes) -> None:
+    """A strict reading and a missing column are 2, a missed target is 1 (resumed as well), all else is 0."""
+    faults = {name: [code for code in codes if code] for name, codes in recipes.codes.items()}
+
+    assert faults == {"evaluate": [2, 1, 1, 2], "diff": [], "doctor": [], "thresholds": [], "harness": []}
+
+
+def test_the_cats_score_as_the_table_says(recipes: Recipes) -> None:
+    """Every answer's ROUGE-L and METEOR, rounded to three decimals."""
+    runs = recipes.home / "runs"
+    read = [read_run(find_run(run.name, runs)) for run in runs.glob("*-scripted-*")]
+    (cats,) = [results for results in read if results.run.settings["cases"] == "cats.csv"]
+    scores = {(score.conversation, score.judge): f"{score.value:.3g}" for score in cats.scores}
+    seen = [[scores[talk.id, judge] for judge in ("rouge_l", "meteor")] for talk in cats.conversations]
+
+    assert [[f"{float(cell):.3g}" for cell in cells[1:]] for cells in table(recipes.text, "ROUGE-L")] == seen
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_classifiers_of_the_table(root: Path, page: str) -> None:
+    """Accuracy with its standard error, and F1, from the counts beside them."""
+    rows = table((root / "docs" / page).read_text(encoding="utf-8"), "F1")
+    shown = []
+    for counts, _, _ in rows:
+        found, wrong, missed = map(int, re.findall(r"\d+", counts))
+        accuracy = 1 - (wrong + missed) / 856
+        stderr = sqrt(accuracy * (1 - accuracy) / 855)
+        f1 = 2 * found / (2 * found + wrong + missed)
+        shown.append([counts, f"{accuracy:.4f} ± {stderr:.4f}", f"{f1:.4f}"])
+
+    assert len(rows) == 5
+    assert rows == shown
+
+
+def test_both_pages_lead_the_same_way(root: Path) -> None:
+    """The same sections, files, commands but for language, and tables, in the same order."""
+    told = []
+    for page in PAGES:
+        text = (root / "docs" / page).read_text(encoding="utf-8")
+        commands = re.findall(r"^\$ (.*?)(?:  # .*)?$", text, re.MULTILINE)
+        same = [re.sub(r"\.?\b(?:ja|en)\b|300円|2USD|\".*?\"", "", each).strip() for each in commands]
+        headings = re.findall(r"^## (\d+)\.", text, re.MULTILINE)
+        rows = [line.count("|") for line in text.splitlines() if line.startswith("|")]
+        told.append(([kind for kind, _ in BLOCKS.findall(text)], same, headings, rows))
+
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(root: Path, page: str) -> None:
+    """To a file of the checkout, and to a heading that is there."""
+    text = (root / "docs" / page).read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)]+)\)", text):
+        path, _, anchor = target.partition("#")
+        there = root / "docs" / path if path else root / "docs" / page
+        assert there.exists(), target
+        assert not anchor or anchor in anchors(there.read_text(encoding="utf-8")), target
+
+
+def table(text: str, last: str) -> list[list[str]]:
+    """The cells of the first table whose head has a cell that is called like this."""
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()]
+    head = next(at for at, cells in enumerate(lines) if last in cells)
+    body = lines[head + 2 :]
+    return body[: next(at for at, cells in enumerate(body) if not cells)]

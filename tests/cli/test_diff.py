@@ -1,0 +1,396 @@
+"""`diff A B` from the command line, its page, its Markdown, and replays beside free runs."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from contextlib import redirect_stdout
+from pathlib import Path
+from string import Template
+from typing import Any, TextIO
+
+import pytest
+
+from simulator.cli.app import main
+from simulator.core import shelves
+from simulator.core.templates import read_toml
+from simulator.core.translations import words_of
+from simulator.core.types import Conversation, Language, Results
+from simulator.report.comparison import TEXTS, ComparisonText, chance, markdown, paint, signed
+from simulator.report.html_comparison import PageParts, compared
+from tests.paired import Key, a_result, grades_of, stored
+from tests.xss import PAYLOADS
+
+TWELVE = [0.6, 0.8] * 6
+
+
+def diff(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
+    assert main(["diff", *arguments]) == code
+    return capsys.readouterr().out
+
+
+def shown(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(diff(capsys, *arguments, "--json", code=code))
+    return found
+
+
+def flat(text: str) -> str:
+    return "".join(text.split())
+
+
+def test_the_first_line_answers(capsys: pytest.CaptureFixture[str]) -> None:
+    """It got better: exit code 0, the page lies beside the later run, and where is said."""
+    stored(a_result(grades_of(TWELVE), "1-before", set={"top": "1"}))
+    stored(a_result(grades_of([v + 0.2 for v in TWELVE]), "2-after", days=1, set={"top": "4"}))
+    text = diff(capsys, "1-before")
+    _, _, second, *_ = text.splitlines()
+
+    assert second.startswith("良くなりました。スコアは 70 → 90（+20 点")
+    assert "top 1 → 4" in text
+    assert "要確認でなくなったターン（6 ターン）" in text
+    assert flat("runs/2-after/side-by-side.html") in flat(text)
+    page = Path("runs/2-after/side-by-side.html").read_text(encoding="utf-8")
+    assert "良くなりました。スコアは 70 → 90" in page
+    assert "ウィルコクソン" in page
+
+
+def test_a_regression_is_exit_code_1(capsys: pytest.CaptureFixture[str]) -> None:
+    """In one JSON object with everything; people's text goes to stderr."""
+    stored(a_result(grades_of([1.0] * 12), "1-before", judges=("turn", "fluency")))
+    stored(a_result(grades_of(TWELVE), "2-after", judges=("turn", "fluency")))
+    found = shown(capsys, "1", "2", code=1)
+
+    assert found["verdict"] == "worse"
+    assert found["regression"] is True
+    assert found["judges"]["turn"]["difference"] == -0.3
+    assert found["judges"]["turn"]["p_holm"] == found["judges"]["turn"]["p"]
+    assert len(found["turned_red"]) == 6
+    assert found["said"].startswith("悪くなりました")
+    assert found["after"]["replay_of"] is None
+
+
+def test_a_broken_case_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """Although the mean rose."""
+    before, after = dict.fromkeys("abcdefgh", 0.8), dict.fromkeys("abcdefg", 1.0) | {"h": 0.4}
+    stored(a_result(grades_of(before), "1-before"))
+    stored(a_result(grades_of(after), "2-after", tags={"h": ("壊さない",)}))
+    text = diff(capsys, "1", "2", code=1)
+
+    assert text.splitlines()[2].startswith("壊さないと決めた質問が 1 件、要確認になりました。")
+    assert "壊さないと決めた質問が要確認になりました: hですか（h）" in text
+    assert "[壊さない]" in text
+    assert "終了コード 1" in text
+
+
+def test_too_little_data_says_how_much_more(capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 0: nothing is known. New questions are counted, and the conversations about them."""
+    before = {(f"c{i}", p, 1): [v] for i, v in enumerate((0.8, 1.0, 0.6)) for p in ("calm", "angry")}
+    after = {(f"c{i}", p, 1): [v] for i, v in enumerate((0.4, 0.2, 0.6)) for p in ("calm", "angry")}
+    stored(a_result(before, "1-before"))
+    stored(a_result(after, "2-after"))
+    text = diff(capsys, "1", "2")
+    more = re.search(r"新しい質問があと約(\d[\d,]*)件（約(\d[\d,]*)会話）必要です", flat(text))
+
+    assert "データ不足" in text.splitlines()[2]
+    assert more
+    assert int(more[2].replace(",", "")) == 2 * int(more[1].replace(",", ""))
+
+
+def test_where_nothing_changed_no_number_is_made_up(capsys: pytest.CaptureFixture[str]) -> None:
+    """Three equal conversations say nothing about how many more would do."""
+    stored(a_result(grades_of([0.8, 1.0, 0.6]), "1-before"))
+    stored(a_result(grades_of([0.8, 1.0, 0.6]), "2-after"))
+
+    assert "5点の差を見分けるには" not in flat(diff(capsys, "1", "2"))
+
+
+@pytest.mark.parametrize(("by", "said", "short"), [
+    (0.4, "上がったようですが、偶然とも言い切れません（変わった質問 5 件、p = 0.062）", "上がったかも"),
+    (-0.4, "下がったようですが、偶然とも言い切れません（変わった質問 5 件、p = 0.062）", "下がったかも"),
+])  # fmt: skip
+def test_a_verdict_does_not_contradict_its_interval(
+    by: float, said: str, short: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where the interval leaves out 0 but the test does not decide, this is what is said; no alarm."""
+    stored(a_result(grades_of([0.6] * 12), "1-before"))
+    stored(a_result(grades_of([0.6 + by] * 5 + [0.6] * 7), "2-after"))
+    text = diff(capsys, "1", "2")
+
+    assert said in text.splitlines()[2]
+    assert short in text
+    assert "点以内" not in text
+
+
+def test_a_run_is_not_held_against_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    """`diff latest` says how the run before it is named; nothing is painted."""
+    stored(a_result(grades_of([0.8] * 8), "1-before"))
+    stored(a_result(grades_of([0.8] * 8), "2-after", days=1))
+
+    assert main(["diff", "latest"]) == 2
+    assert "same run, 2-after" in (error := capsys.readouterr().err)
+    assert "python run.py diff 1-before 2-after" in error
+    assert main(["diff", "1-before", "runs/1-before"]) == 2
+    assert "name two runs" in capsys.readouterr().err
+    assert not list(Path("runs").rglob("*.html"))
+
+
+def test_another_rubric_asks_for_grading_again(capsys: pytest.CaptureFixture[str]) -> None:
+    """Scores are not held against each other, and the command is there to copy."""
+    stored(a_result(grades_of([1.0] * 12), "1-before"))
+    stored(a_result(grades_of(TWELVE), "2-after", rubric="r2"))
+    text = diff(capsys, "1", "2")
+
+    assert "比べられません" in text.splitlines()[2]
+    assert "python run.py grade 1-before --again --judges turn" in text
+
+
+def test_the_rules_for_red_are_the_later_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    """A stricter rule turns nothing red by itself, and is said."""
+    stored(a_result(grades_of([0.8] * 8), "1-before"))
+    stored(a_result(grades_of([0.8] * 8), "2-after", red={"overall": 0.9}))
+    found = shown(capsys, "1", "2")
+
+    assert found["reds"]["still_red"] == 8
+    assert [caution["kind"] for caution in found["cautions"]] == ["rules"]
+
+
+def test_markdown_is_for_a_pull_request(capsys: pytest.CaptureFixture[str]) -> None:
+    """Verdict, table, what turned; nobody is called and no markup of others gets through."""
+    before = a_result(grades_of([1.0] * 12), "1-before")
+    after = a_result(grades_of(TWELVE), "2-after")
+    talk = after.conversations[0]
+    said = talk.turns[0].model_copy(
+        update={"answer": talk.turns[0].answer.model_copy(update={"text": "@all <b>"})}
+    )
+    talks = (talk.model_copy(update={"turns": (said,)}), *after.conversations[1:])
+    stored(before)
+    stored(after.model_copy(update={"conversations": talks}))
+    diff(capsys, "1", "2", "--markdown", "diff.md", code=1)
+    text = Path("diff.md").read_text(encoding="utf-8")
+
+    assert text.startswith("## 前回との比較")
+    assert "**悪くなりました。" in text
+    assert "| 総合 | 100 | 70 | −30 |" in text
+    assert "@all" not in text
+    assert "<b>" not in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["none", "1"], "no run 'none'"),
+        (["1", "3"], "no question and customer in common"),
+        (["1", "2", "--free", "x"], "no run 'x'"),
+        (["1", "2", "--markdown", "no/such/folder.md"], "cannot be written"),
+    ],
+)
+def test_wrong_input_is_one_line(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 2, and how to mend it."""
+    stored(a_result(grades_of([0.8] * 8), "1-before"))
+    stored(a_result(grades_of([0.8] * 8), "2-after"))
+    stored(a_result(grades_of({"other": 0.8}), "3-other"))
+
+    assert main(["diff", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert "Traceback" not in error
+
+
+def test_a_page_that_cannot_be_written_is_no_obstacle(capsys: pytest.CaptureFixture[str]) -> None:
+    """The verdict counts; that there is no page is said."""
+    stored(a_result(grades_of([1.0] * 12), "1-before"))
+    stored(a_result(grades_of(TWELVE), "2-after"))
+    Path("runs/2-after/side-by-side.html").mkdir()
+
+    assert main(["diff", "1", "2"]) == 1
+    assert "cannot be written" in capsys.readouterr().err
+
+
+def test_a_replay_stands_beside_the_free_run(capsys: pytest.CaptureFixture[str]) -> None:
+    """Found by itself, or named with --free; both against the earlier run."""
+    grades: dict[Key, list[float]] = {(f"c{i}", "calm", 1): [0.6, 0.6] for i in range(12)}
+    better = {key: [1.0, 0.8] for key in grades}
+    free = {key: [1.0, 0.6] for key in grades}
+    new: dict[str, Any] = {"set": {"top": "4"}}
+    stored(a_result(grades, "1-before"))
+    stored(a_result(better, "2-replay", days=1, replay="runs/1-before/run.sqlite", **new))
+    stored(a_result(free, "3-free", days=2, lines="別の", **new))
+    found = shown(capsys, "1", "2")
+    text = diff(capsys, "1", "3", "--free", "2")
+
+    assert (found["same_lines"], found["lines"]) == (24, 24)
+    assert (found["beside"]["run"], found["beside"]["replay"]) == ("3-free", False)
+    assert found["beside"]["difference"]["difference"] == pytest.approx(0.2)
+    assert "同じ発言での再演: 60 → 90" in text
+    assert "自由な会話: 60 → 80" in text
+
+
+def test_failed_questions_asked_again_do_not_stand_beside(capsys: pytest.CaptureFixture[str]) -> None:
+    """They are the hardest ones: only a free run of the same questions says how free talks go."""
+    grades: dict[Key, list[float]] = {(f"c{i}", "calm", 1): [0.6, 0.6] for i in range(12)}
+    failed = {key: [1.0, 1.0] for key in list(grades)[:6]}
+    new: dict[str, Any] = {"set": {"top": "4"}}
+    stored(a_result(grades, "1-before"))
+    stored(a_result(failed, "2-failed", days=1, **new))
+    stored(a_result(grades, "3-replay", days=2, replay="runs/1-before/run.sqlite", **new))
+
+    assert shown(capsys, "1", "3")["beside"] is None
+
+
+def test_the_page_says_units_and_compares_first(capsys: pytest.CaptureFixture[str]) -> None:
+    """Conversations and turns are told apart; what to mend comes after what the page was opened for."""
+    before: dict[Key, list[float]] = {(f"c{i}", "calm", 1): [0.6, 0.6] for i in range(8)}
+    stored(a_result(before, "1-before"))
+    stored(a_result({key: [1.0, 1.0] for key in before}, "2-after"))
+    assert main(["report", "1", "2"]) == 0
+    page = Path(capsys.readouterr().out.strip()).read_text(encoding="utf-8")
+
+    assert "要確認が解消 <b>8 会話</b>" in page
+    assert "要確認でなくなった 16 ターン" in page
+    assert page.index('id="compare"') < page.index('id="fix"')
+
+
+def unread() -> TextIO:
+    """A standard output whose reader has gone."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    return os.fdopen(writing, "w", encoding="utf-8")
+
+
+def test_a_reader_may_stop_before_the_end() -> None:
+    """`diff | head`: the exit code is the verdict all the same, and one calm line says where it is."""
+    stored(a_result(grades_of([1.0] * 12), "1-before"))
+    stored(a_result(grades_of(TWELVE), "2-after"))
+    command = [sys.executable, str(shelves.ROOT / "run.py"), "diff", "1", "2"]
+    with unread() as gone:
+        done = subprocess.run(command, stdout=gone, stderr=subprocess.PIPE, text=True, check=False)
+
+    assert done.returncode == 1, done.stderr
+    assert "Not read to the end: the verdict is in the exit code" in done.stderr
+    assert "error" not in done.stderr
+
+
+def test_what_decides_nothing_may_be_left_unread(capsys: pytest.CaptureFixture[str]) -> None:
+    """`history | head` and `fixes | head` have done what they were asked for."""
+    stored(a_result(grades_of([1.0] * 12), "1-before"))
+    stored(a_result(grades_of(TWELVE), "2-after"))
+    for arguments, said in ((["history"], ""), (["fixes", "2", "--markdown", "fixes.md"], "fixes.md")):
+        with unread() as gone, redirect_stdout(gone):
+            assert main(arguments) == 0
+        err = capsys.readouterr().err
+        assert said in err
+        assert "error" not in err
+    assert Path("fixes.md").is_file()
+
+
+def test_report_of_two_runs_has_the_figures(capsys: pytest.CaptureFixture[str]) -> None:
+    """`report A B` paints the same page."""
+    stored(a_result(grades_of([1.0] * 12), "1-before"))
+    stored(a_result(grades_of(TWELVE), "2-after"))
+
+    assert main(["report", "1", "2"]) == 0
+    page = Path(capsys.readouterr().out.strip()).read_text(encoding="utf-8")
+    assert "悪くなりました。スコアは 100 → 70" in page
+    assert "−30" in page
+
+
+def test_texts_are_the_same_in_both_languages() -> None:
+    """The same keys, and the same variables."""
+    ja, en = (
+        {key: set(Template(text).get_identifiers()) for key, text in table.items()}
+        for table in read_toml(TEXTS.path).values()
+    )
+
+    assert ja == en
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.092, "+9.2"), (-0.03, "−3"), (0.0, "±0"), (-0.0004, "±0"), (None, "–"), (0.1, "+10")],
+)
+def test_differences_are_signed(value: float | None, text: str) -> None:
+    """On the scale to 100, without a sign where there is nothing."""
+    assert signed(value) == text
+
+
+def test_chances_are_short() -> None:
+    """No more digits than mean something."""
+    assert [chance(p) for p in (None, 0.0001, 0.0123, 0.5)] == ["–", "<0.001", "0.012", "0.50"]
+
+
+def painted(results: Results) -> PageParts:
+    from tests.report.test_html import painted as with_gate
+
+    return with_gate(results)
+
+
+@pytest.mark.parametrize("payload", PAYLOADS[::12])
+def test_hostile_text_moves_no_terminal(payload: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """What bots say is printed without its control codes, and escaped as Markdown."""
+    from rich.console import Console
+
+    one, other = (
+        painted(said_by(payload + "\x1b[31m", a_result(grades_of([v] * 8), name)))
+        for name, v in (("a", 1.0), ("b", 0.2))
+    )
+    telling = ComparisonText(compared(one, other), words_of(other.summary, "en"))
+    paint(telling, Console())
+
+    assert "\x1b" not in capsys.readouterr().out
+    assert "\x1b" not in markdown(telling)
+    assert not re.search(r"(?<!\\)<script", markdown(telling))
+
+
+def said_by(text: str, results: Results) -> Results:
+    """The run with this text wherever others can write."""
+
+    def hostile(talk: Conversation) -> Conversation:
+        turns = tuple(
+            t.model_copy(update={"user": text, "answer": t.answer.model_copy(update={"text": text})})
+            for t in talk.turns
+        )
+        case = talk.case.model_copy(update={"question": text, "tags": (text, "必須")})
+        return talk.model_copy(update={"turns": turns, "case": case})
+
+    scores = tuple(score.model_copy(update={"reason": text}) for score in results.scores)
+    talks = tuple(map(hostile, results.conversations))
+    return results.model_copy(update={"conversations": talks, "scores": scores})
+
+
+def test_workbooks_say_that_a_run_is_a_replay() -> None:
+    """A row of the summary worksheet."""
+    from simulator.report.context import ReportContext
+    from simulator.report.worksheets import summary_sheet
+
+    one = painted(a_result(grades_of([0.8] * 3), "2-replay", replay="runs/1-before/run.sqlite"))
+    sheet = summary_sheet(ReportContext(*one, "ja"))
+    row = next(row for row in sheet.rows if row.key.endswith("replay_of"))
+
+    assert row.cells["value"].text == "1-before"
+    assert "再演" in row.cells["explanation"].text
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_rows_are_not_called_conversations(capsys: pytest.CaptureFixture[str], language: Language) -> None:
+    """Of two single-turn runs rows, questions and answers are told; nobody played a customer."""
+    for run, grade in (("1-before", 1.0), ("2-after", 0.2)):
+        results = a_result(grades_of([grade] * 2, "scripted"), run, protocol="single_turn")
+        spoken = {"language": language, "question": "5G?" if language == "en" else "料金は"}
+        talks = [
+            talk.model_copy(update={"case": talk.case.model_copy(update=spoken)})
+            for talk in results.conversations
+        ]
+        stored(results.model_copy(update={"conversations": tuple(talks)}))
+    text = diff(capsys, "1-before", "--markdown", "diff.md")
+    page = Path("runs/2-after/side-by-side.html").read_text(encoding="utf-8")
+    shown = page[page.index('id="compare"') :].partition("</section>")[0]
+    written = Path("diff.md").read_text(encoding="utf-8")
+
+    assert ("Turned red (2 rows)" if language == "en" else "要確認になった行（2 行）") in text
+    for view in (text, shown, written):
+        assert "case-0" in view.replace("\\", "")
+        for word in ("お客様", "窓口", "ターン", "scripted", "会話", "ustomer", "onversation", "turn 1"):
+            assert word not in view, word

@@ -1,0 +1,253 @@
+"""`history`: the runs of a folder, quickly read, with a trend that one odd run cannot turn."""
+
+import json
+import re
+import time
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.cli.app import main
+from simulator.core.settings import from_run
+from simulator.core.types import Answer, Failure
+from simulator.report.history import HistoryReport
+from simulator.stats.history import PastRun, as_json, history, past_run, past_runs
+from simulator.stats.outcome import figures_of
+from simulator.storage.run_file import note, read_run
+from simulator.storage.runs import replay_of
+from tests.paired import START, a_result, grades_of, stored
+
+
+def a_past(score: float, day: int, reach: float = 0.05, **more: Any) -> PastRun:
+    known: dict[str, Any] = {
+        "run": f"run-{day:02}", "created": START + timedelta(days=day), "status": "finished",
+        "offline": False,
+        "adapter": "demo", "model": "m", "primary": "turn", "rubric": ("r",), "cases": frozenset("ab"),
+        "language": "ja", "replay_of": None, "score": score, "interval": (score - reach, score + reach),
+        "red": 1, "turns": 9, "graded": 3,
+    }  # fmt: skip
+    return PastRun(**(known | more))
+
+
+def series(scores: Sequence[float], **more: Any) -> list[PastRun]:
+    return [a_past(score, day, **more) for day, score in enumerate(scores)]
+
+
+def test_a_slow_decline_is_flagged() -> None:
+    """Each step within chance, all of them together not."""
+    found = history(series([0.9, 0.89, 0.87, 0.86, 0.84, 0.82]))
+
+    assert found.direction == "falling"
+    assert found.declining
+    assert found.dropped is None
+    assert found.trend is not None
+    assert found.trend.interval[1] < 0
+    assert HistoryReport(found, "ja").sparkline() == "90 █▇▅▅▃▁ 82"
+
+
+def test_noise_is_no_decline() -> None:
+    """Up and down."""
+    found = history(series([0.8, 0.82, 0.79, 0.81, 0.8, 0.81]))
+
+    assert (found.direction, found.declining) == ("steady", False)
+    assert history(series([0.7, 0.72, 0.74, 0.76, 0.78])).direction == "rising"
+
+
+def test_erosion_shows_before_a_trend_can() -> None:
+    """Four runs: the newest is below the best by more than both intervals, no step was."""
+    found = history(series([0.9, 0.84, 0.8]))
+
+    assert found.direction == "too_few"
+    assert found.eroded is not None
+    assert (found.eroded.earlier, found.eroded.later) == ("run-00", "run-02")
+    assert found.declining
+    assert history(series([0.9, 0.86, 0.85])).eroded is None
+
+
+def test_one_large_step_is_a_drop_and_not_slow() -> None:
+    """The run in which it happened is named."""
+    found = history(series([0.9, 0.9, 0.7, 0.71]))
+
+    assert found.dropped is not None
+    assert (found.dropped.earlier, found.dropped.later) == ("run-01", "run-02")
+    assert (found.eroded, found.declining) == (None, False)
+    assert "run-02 で 20 点下がりました" in " ".join(
+        said.text for said in HistoryReport(found, "ja").sentences()
+    )
+
+
+def test_only_runs_like_the_newest_make_the_trend() -> None:
+    """Other cases, another bot or another rubric are shown and left out; so is what is long past."""
+    others = [
+        a_past(0.1, 1, cases=frozenset("x")), a_past(0.1, 2, adapter="other"), a_past(0.1, 3, rubric=("q",)),
+        a_past(0.1, 4).model_copy(update={"score": None}),
+    ]  # fmt: skip
+    found = history([*others, *(a_past(0.8, day) for day in range(5, 12))], last=6)
+
+    assert len(found.runs) == 11
+    assert found.followed == tuple(f"run-{day:02}" for day in range(6, 12))
+    assert as_json(found)["comparable"] == 6
+    assert [run["comparable"] for run in as_json(found)["runs"]].count(True) == 6
+
+
+def test_a_run_that_stopped_early_is_marked_and_no_reference(capsys: pytest.CaptureFixture[str]) -> None:
+    """The others stay comparable with each other; a run that broke off is treated alike."""
+    for day in range(5):
+        stored(a_result(grades_of([0.8] * 6), f"{day}-whole", days=day))
+    note(
+        stored(a_result(grades_of([0.9] * 2), "5-stopped", days=5)), "stopped_early", '{"decision": "passed"}'
+    )
+    broken_off = a_result(grades_of([0.7] * 6), "6-cut", days=6)
+    stored(broken_off.model_copy(update={"run": broken_off.run.model_copy(update={"status": "interrupted"})}))
+    found = history(past_runs(Path("runs"))[0])
+    notes = dict(
+        zip(
+            (row[-1] for row in HistoryReport(found, "ja").rows()),
+            HistoryReport(found, "ja").rows(),
+            strict=True,
+        )
+    )
+
+    assert found.followed == tuple(f"{day}-whole" for day in range(5))
+    assert notes["5-stopped"][-2] == "比較外、早期終了"
+    assert notes["6-cut"][-2] == "比較外、途中"
+    assert notes["0-whole"][-2] == ""
+    assert main(["history", "--json"]) == 0
+    assert [run["stopped_early"] for run in json.loads(capsys.readouterr().out)["runs"]].count(True) == 1
+
+
+def test_only_unfinished_runs_are_still_followed() -> None:
+    """Where there is no whole run they are held against each other."""
+    cut = [a_past(0.8, day, status="interrupted") for day in range(3)]
+
+    assert len(history(cut).followed) == 3
+
+
+def test_terminal_and_page_tell_the_time_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same everywhere but in the worksheets, which say Japan's, whoever painted them."""
+    from simulator.report.context import ReportContext as Sheet
+    from simulator.report.html import render
+    from simulator.report.worksheets import history_sheet
+    from tests.report.test_html import painted
+
+    results = a_result(grades_of([0.83, 0.61]), "1-run")
+    one = painted(results)
+    shown = {}
+    for zone in ("UTC", "America/New_York"):
+        monkeypatch.setenv("TZ", zone)
+        time.tzset()
+        page = render(*one, "en")
+        (found,) = re.findall(r"<time [^>]*>([^<]+)</time>", page)
+        row = HistoryReport(history([past_run(stored(results, Path(zone)))]), "en").rows()[0]
+        shown[zone] = found, row[0], history_sheet(Sheet(*one, "en")).rows[0].cells["date"].text
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+
+    assert shown == {
+        "UTC": ("2026-11-21 09:00 UTC", "2026/11/21 09:00", "2026/11/21 18:00"),
+        "America/New_York": ("2026-11-21 04:00 EST", "2026/11/21 04:00", "2026/11/21 18:00"),
+    }
+
+
+def test_the_figures_are_those_of_the_report() -> None:
+    """Bot failures, a judge's failure, other rules for red, spoilt turns left out, superseded talks."""
+    grades = {(f"c{i}", p, 1): [0.8, 0.4 if i % 2 else 1.0] for i in range(6) for p in ("calm", "angry")}
+    judged = a_result(
+        grades, "1-run", judges=("turn", "groundedness"), red={"overall": 0.5, "groundedness": 2}
+    )
+    talk = judged.conversations[0]
+    silent = talk.turns[1].model_copy(
+        update={"answer": Answer(text=" ", error=Failure(kind="timeout", message="late"))}
+    )
+    failed = judged.scores[4].model_copy(update={"state": "failed", "value": None, "raw": None})
+    broken = judged.model_copy(
+        update={
+            "conversations": (
+                talk.model_copy(update={"turns": (talk.turns[0], silent)}),
+                *judged.conversations[1:],
+            ),
+            "scores": (*judged.scores[:4], failed, *judged.scores[5:]),
+        }
+    )
+    path = stored(broken)
+    note(path, "superseded", json.dumps({judged.conversations[5].id: "other"}))
+    excluded = stored(a_result(grades, "2-excluded", customer_faults="exclude"))
+    for each in (path, excluded):
+        results, past = read_run(each), past_run(each)
+        summary = figures_of(results, from_run(results.run.settings))
+
+        assert past.score == pytest.approx(summary.score)
+        assert past.interval == pytest.approx(summary.interval)
+        assert (past.red, past.turns, past.graded) == (summary.red, summary.turns, summary.graded)
+        assert past.primary == summary.primary
+        assert past.cases == {case.case for case in summary.cases}
+        assert set(past.rubric) == set(summary.judges["turn"].rubrics)
+        assert past.replay_of == replay_of(results.run)
+
+
+def test_the_worksheet_has_the_same_score(capsys: pytest.CaptureFixture[str]) -> None:
+    """推移 and this command: one figure. The hour may differ: the worksheet's is that of Japan."""
+    from simulator.report.context import ReportContext as Sheet
+    from simulator.report.worksheets import history_sheet
+    from simulator.stats.gate import decide
+
+    results = a_result(grades_of([0.83, 0.61, 0.4]), "1-run")
+    summary = figures_of(results, from_run(results.run.settings))
+    cells = history_sheet(Sheet(results, summary, decide(summary, None, 0.05), "ja")).rows[0].cells
+    stored(results)
+    assert main(["history"]) == 0
+    text = capsys.readouterr().out
+
+    assert f"{cells['score'].number:g}" in text
+    assert cells["date"].text == "2026/11/21 18:00"
+    assert "2026/11/21 09:00" in text
+
+
+def test_what_cannot_be_read_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """And keeps none of the others from being shown."""
+    stored(a_result(grades_of([0.8]), "1-run"))
+    for name, content in (("0-broken", b"not a database"), ("3-empty", b"")):
+        Path("runs", name).mkdir()
+        Path("runs", name, "run.sqlite").write_bytes(content)
+
+    runs, unread = past_runs(Path("runs"))
+    assert [run.run for run in runs] == ["1-run"]
+    assert unread == ("0-broken", "3-empty")
+    assert main(["history"]) == 0
+    assert "0-broken" in capsys.readouterr().out
+
+
+def test_the_command_filters_and_prints_one_object(capsys: pytest.CaptureFixture[str]) -> None:
+    """By adapter and by case file; the page has the picture."""
+    for day in range(6):
+        stored(a_result(grades_of([0.9 - 0.03 * day] * 4), f"{day}-run", days=day))
+    stored(a_result(grades_of({"x": 0.5}), "7-other", days=7, adapter="other"))
+    Path("cases.csv").write_text("id,question,language\ncase-0,A,ja\ncase-1,B,ja\ncase-2,C,ja\ncase-3,D,ja\n")
+
+    assert main(["history", "--adapter", "demo", "--json", "--html", "page.html"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (len(found["runs"]), found["direction"], found["declining"]) == (6, "falling", True)
+    assert found["trend"]["slope"] == -0.03
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert "少しずつ下がっています" in page
+    assert page.count("<circle") == 6
+
+    assert main(["history", "--cases", "cases.csv", "--json", "--language", "en"]) == 0
+    streams = capsys.readouterr()
+    assert len(json.loads(streams.out)["runs"]) == 6
+    assert "Slowly falling: −3 points per run" in streams.err
+
+
+def test_no_runs_are_no_mistake(capsys: pytest.CaptureFixture[str]) -> None:
+    """An empty folder, a missing one."""
+    assert main(["history"]) == 0
+    assert "実行がありません" in capsys.readouterr().out
+
+
+def test_a_page_that_cannot_be_written_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 2."""
+    assert main(["history", "--html", "no/such/folder.html"]) == 2
+    assert "cannot be written" in capsys.readouterr().err

@@ -1,0 +1,138 @@
+"""PDF files give the text that their writers meant."""
+
+import io
+from pathlib import Path
+
+import pypdf
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from simulator.core.errors import CaseFileError
+from simulator.data.documents import pdf_document, pdf_pictures
+from tests.paths import FIXTURES
+from tests.properties import examples
+
+# Two kanji fonts, a picture, one page: made with reportlab's HeiseiMin-W3, which is not embedded.
+GUIDE = FIXTURES / "guide.pdf"
+SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(30))
+
+
+def drawn(path: Path, *pages: list[str]) -> Path:
+    """A new PDF with these lines in a Japanese font that is not embedded."""
+    kids = " ".join(f"{5 + 2 * number} 0 R" for number in range(len(pages)))
+    objects = [
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        f"<</Type/Pages/Count {len(pages)}/Kids[{kids}]>>".encode(),
+        b"<</Type/Font/Subtype/Type0/BaseFont/HeiseiMin-W3/Encoding/UniJIS-UTF16-H/DescendantFonts[4 0 R]>>",
+        b"<</Type/Font/Subtype/CIDFontType0/BaseFont/HeiseiMin-W3/DW 1000"
+        b"/CIDSystemInfo<</Registry(Adobe)/Ordering(Japan1)/Supplement 6>>>>",
+    ]
+    for number, lines in enumerate(pages):
+        shown = "".join(f"<{line.encode('utf-16-be').hex()}> Tj 0 -16 Td " for line in lines)
+        text = f"BT /F 11 Tf 50 800 Td {shown}ET".encode()
+        page = f"<</Type/Page/Parent 2 0 R/Contents {6 + 2 * number} 0 R/Resources<</Font<</F 3 0 R>>>>>>"
+        objects += [page.encode(), b"<</Length %d>>stream\n%s\nendstream" % (len(text), text)]
+    data = io.BytesIO(b"%PDF-1.7\n")
+    data.seek(0, io.SEEK_END)
+    places = []
+    for number, written in enumerate(objects, 1):
+        places.append(data.tell())
+        data.write(b"%d 0 obj\n%s\nendobj\n" % (number, written))
+    start = data.tell()
+    data.write(b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1))
+    data.write(b"".join(b"%010d 00000 n \n" % place for place in places))
+    data.write(b"trailer<</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % (len(objects) + 1, start))
+    path.write_bytes(data.getvalue())
+    return path
+
+
+def test_a_japanese_guide() -> None:
+    """①, ㈱ and 髙 are read; a sentence that the margin broke is whole again, list lines stay apart."""
+    whole = pdf_document(GUIDE)
+
+    assert whole.title == "解約の手引き"
+    assert whole.text.startswith("解約の手引き\n解約は毎月20日までにお申し込みいただくと、")
+    assert "①契約者ご本人からのお申し込みに限ります。㈱ミズナラの髙橋が承ります。\n" in whole.text
+    assert "\n・違約金は9,500円～です。\n・撤去工事費は無料です。\n" in whole.text
+    assert "without any further charge for as long" in whole.text
+    assert pdf_pictures(GUIDE) == 1
+
+
+KANJI = st.text(st.sampled_from("料金表を見て解約するホーム①㈱髙、。ー4A々"), min_size=1, max_size=30)
+
+
+@given(pages=st.lists(st.lists(KANJI, min_size=1, max_size=4), min_size=1, max_size=3))
+@SAME_FOLDER
+def test_no_character_is_lost(tmp_path: Path, pages: list[list[str]]) -> None:
+    """Whatever is on the pages comes out in order; only line breaks and blanks may differ."""
+    text = pdf_document(drawn(tmp_path / "a.pdf", *pages)).text
+
+    assert "".join(text.split()) == "".join(line for page in pages for line in page)
+
+
+def test_lookalikes(tmp_path: Path) -> None:
+    """Radicals and ligatures that some writers store are the kanji and letters they look like."""
+    path = drawn(tmp_path / "a.pdf", ["⽤⽇⻑⻄⻘⻝の⼀⾔", "o\ufb03ce \ufb01bre ①～"])
+
+    assert pdf_document(path).text == "用日長西青食の一言\noffice fibre ①～"
+
+
+def test_lines_that_the_margin_did_not_break(tmp_path: Path) -> None:
+    """Short lines, ends of sentences and list marks keep their line breaks."""
+    lines = [
+        "長い一行目は紙の右の端まで続いています。",
+        "次の文は新しい行に書かれて右の端まで続",
+        "きました。",
+        "・料金",
+        "金額",
+    ]
+
+    assert pdf_document(drawn(tmp_path / "a.pdf", lines)).text.split("\n") == [
+        lines[0],
+        lines[1] + lines[2],
+        *lines[3:],
+    ]
+
+
+def locked(folder: Path, password: str, owner: str) -> Path:
+    """The guide, encrypted."""
+    writer = pypdf.PdfWriter(clone_from=GUIDE)
+    writer.encrypt(password, owner, algorithm="AES-256")
+    writer.write(folder / "locked.pdf")
+    return folder / "locked.pdf"
+
+
+def test_passwords(tmp_path: Path) -> None:
+    """A PDF that anybody may open is read although it is encrypted; a protected one is one line."""
+    assert pdf_document(locked(tmp_path, "", "owner")).title == "解約の手引き"
+    with pytest.raises(CaseFileError, match=r"locked\.pdf: protected with a password; save it without one"):
+        pdf_document(locked(tmp_path, "secret", "owner"))
+
+
+@pytest.mark.parametrize("data", [b"", b"%PDF-1.7\n", b"not a PDF", GUIDE.read_bytes()[:1500]])
+def test_broken_files(tmp_path: Path, data: bytes) -> None:
+    """What is no whole PDF is one line."""
+    path = tmp_path / "a.pdf"
+    path.write_bytes(data)
+
+    with pytest.raises(
+        CaseFileError, match=r"a\.pdf: not a readable PDF file \(.*\); save it anew"
+    ) as caught:
+        pdf_document(path)
+    assert str(caught.value).isprintable()
+
+
+@given(place=st.integers(0, 3800), new=st.binary(min_size=1, max_size=3))
+@SAME_FOLDER
+def test_flaws(tmp_path: Path, place: int, new: bytes) -> None:
+    """Whatever is wrong inside of a PDF, it is read or refused in one line."""
+    data = GUIDE.read_bytes()
+    path = tmp_path / "a.pdf"
+    path.write_bytes(data[:place] + new + data[place + len(new) :])
+
+    try:
+        pdf_document(path)
+        pdf_pictures(path)
+    except CaseFileError as error:
+        assert str(error).isprintable()  # noqa: PT017 - most flaws are harmless

@@ -1,0 +1,209 @@
+"""The judge `choice`: which letter an answer states, and whether it is the right one."""
+
+import json
+import re
+import time
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judges.choice import TEXTS, choice
+from simulator.core.types import Answer, Case, GradingContext, Language, Score, Turn
+from simulator.grading.rubric import load_judge
+from simulator.text.choices import LETTERS, letters, place_of, right_letter, stated
+from tests.paths import FIXTURES
+
+DATA = FIXTURES
+CHOICES = ("8", "2", "24", "120")
+# What the template of OpenAI's simple-evals asks for, and the pattern it reads it with.
+SIMPLE_EVALS = re.compile(r"(?i)Answer[ \t]*:[ \t]*\$?([A-D])\$?")
+# Replies as models write them, and the letter that they state; - where they state none.
+REPLIES = [
+    (row["reply"], row["letter"])
+    for row in map(json.loads, (DATA / "choice_replies.jsonl").read_text(encoding="utf-8").splitlines())
+]
+
+
+def an_exhibit(
+    answer: str = "Answer: C",
+    choices: Sequence[str] = CHOICES,
+    label: str | None = "24",
+    language: Language = "en",
+    **more: object,
+) -> GradingContext:
+    case = Case(id="c", question="q?", language=language, choices=tuple(choices), label=label)
+    turn = Turn(index=1, user="q?", answer=Answer.model_validate({"text": answer, **more}))
+    return GradingContext(conversation="scripted/c#1", case=case, persona="scripted", turn=turn)
+
+
+def letter_in(reply: str, choices: Sequence[str] = CHOICES) -> str:
+    found = stated(reply, choices)
+    return found.letter if found else "-"
+
+
+@pytest.mark.parametrize(("reply", "letter"), REPLIES)
+def test_a_reply_states_its_letter(reply: str, letter: str) -> None:
+    """In Japanese and in English, as models write it."""
+    assert letter_in(reply) == letter
+
+
+@given(reasoning=st.text(alphabet="abcd ABCD.,:\n$*()", max_size=80), letter=st.sampled_from("ABCD"))
+def test_the_template_is_read_as_simple_evals_reads_it(reasoning: str, letter: str) -> None:
+    """What ends as the template asks is never read otherwise, whatever stands before it."""
+    reply = f"{reasoning}\nAnswer: {letter}"
+
+    assert letter_in(reply) == letter
+    assert SIMPLE_EVALS.findall(reply)[-1] == letter
+
+
+@given(
+    said=st.text(max_size=60),
+    count=st.integers(2, 10),
+    place=st.integers(0, 9),
+    form=st.sampled_from(
+        ["Answer: {}", "答え：{}", "答えは{}です。", "**Answer: ({})**", "【答え】{}", r"\boxed{{{}}}"]
+    ),
+)
+def test_two_to_ten_choices_are_told_apart(said: str, count: int, place: int, form: str) -> None:
+    """The last line counts, for as many letters as the question has; a letter beyond them is none."""
+    letter, choices = LETTERS[place], [f"choice number {n}" for n in range(count)]
+    reply = f"{said}\n{form.format(letter)}"
+
+    if place < count:
+        assert letter_in(reply, choices) == letter
+    else:
+        assert letter_in(form.format(letter), choices) == "-"
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=300))
+def test_any_text_is_read(reply: str) -> None:
+    """Whatever a model says, one of the letters is found or none; its width makes no difference."""
+    wide = reply.translate({n: n + 0xFEE0 for n in range(ord("A"), ord("[")) if chr(n) in "ABCD"})
+
+    assert letter_in(reply) in {*"ABCD", "-"}
+    assert letter_in(wide) == letter_in(reply)
+
+
+@given(
+    word=st.from_regex(r"[A-D][a-zA-Z]{1,8}|[a-zA-Z]{1,8}[A-D]", fullmatch=True),
+    lead=st.sampled_from(["", "Answer: "]),
+)
+def test_letters_within_words_never_count(word: str, lead: str) -> None:
+    """Neither where they begin nor where they end one."""
+    assert letter_in(f"{lead}{word}") == "-"
+
+
+def test_hostile_replies_take_no_time() -> None:
+    """No text makes the patterns run away."""
+    pieces = (
+        "Answer: ",
+        "答え",
+        "答えはAでも",
+        "Answer: not A,",
+        "the ",
+        "Aでは",
+        "「",
+        "(",
+        " ",
+        "\n",
+        "$",
+        r"\boxed{",
+        "- ",
+    )
+    began = time.perf_counter()
+    for piece in pieces:
+        stated(piece * 20_000, CHOICES)
+
+    assert time.perf_counter() - began < 3
+
+
+@pytest.mark.parametrize(
+    ("given", "choices", "place"),
+    [
+        ("24", CHOICES, 2),
+        ("C", CHOICES, 2),
+        ("ｃ", CHOICES, 2),
+        ("(C)", CHOICES, 2),
+        ("0", CHOICES, 0),
+        ("2", CHOICES, 1),
+        ("4", CHOICES, None),
+        ("E", CHOICES, None),
+        ("", CHOICES, None),
+        ("B", ("B", "A"), 0),
+        ("paris", ("London", "Paris"), 1),
+    ],
+)
+def test_the_right_choice_is_named_in_several_ways(
+    given: str, choices: Sequence[str], place: int | None
+) -> None:
+    """By its text, which goes first, by letter, or by number from 0."""
+    assert place_of(given, choices) == place
+
+
+def test_letters_of_a_case() -> None:
+    """A case without choices, or without a right one, has none."""
+    assert letters(4) == "ABCD"
+    assert right_letter(an_exhibit().case) == "C"
+    assert right_letter(an_exhibit(label=None).case) is None
+    assert right_letter(an_exhibit(label="nothing like it").case) is None
+    assert stated("Answer: A", ["only one"]) is None
+
+
+@pytest.mark.parametrize(("answer", "value"), [("Answer: C", 1), ("答え：Ａ", 0), ("24", 1)])
+def test_right_and_wrong(answer: str, value: float) -> None:
+    """The score says what was answered and what is right."""
+    score = choice(an_exhibit(answer, language="ja"))
+
+    assert (score.judge, score.state, score.value, score.raw, score.scale) == (
+        "choice",
+        "scored",
+        value,
+        value,
+        (0, 1),
+    )
+    assert score.detail["right"] == "C"
+    assert not score.by_rule
+    assert ("正解：C（24）" if value else "A（8）と回答。正解はC（24）") in score.reason
+
+
+def test_no_choice_is_wrong_and_counted() -> None:
+    """Wrong by rule, and said to be not extracted."""
+    score = choice(an_exhibit("I would rather not say."))
+
+    assert (score.state, score.value, score.by_rule) == ("scored", 0, True)
+    assert score.detail == {"not_extracted": "letter", "right": "C"}
+    assert "not extracted" in score.reason
+
+
+def test_a_case_without_choices_is_skipped() -> None:
+    """There is nothing to be right about."""
+    for exhibit in (an_exhibit(choices=(), label="24"), an_exhibit(label=None)):
+        assert choice(exhibit).state == "skipped"
+
+
+def test_two_choices_that_say_the_same_are_both_right() -> None:
+    """Nobody could tell them apart."""
+    assert choice(an_exhibit("Answer: D", choices=("8", "2", "24", "24"))).value == 1
+
+
+@pytest.mark.parametrize(
+    ("logprobs", "how"),
+    [({"A": -3.0, "C": -0.1}, "likelihood"), ({"A": -1.0, "C": -1.0}, "answer"), ({}, "answer")],
+)
+def test_the_likeliest_letter_goes_before_the_text(logprobs: dict[str, float], how: str) -> None:
+    """Where the endpoint told; a tie says nothing."""
+    score = choice(an_exhibit("Answer: B", logprobs=logprobs))
+
+    assert score.detail["stated"] == how
+    assert score.value == (how == "likelihood")
+
+
+def test_it_is_on_the_shelf_and_says_what_it_says_in_both_languages() -> None:
+    """Found by its name, with the same texts in Japanese and English."""
+    tables = TEXTS._tables
+
+    assert load_judge("choice") is choice
+    assert set(tables["ja"]) == set(tables["en"])
+    assert isinstance(choice(an_exhibit()), Score)

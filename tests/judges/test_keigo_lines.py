@@ -1,0 +1,88 @@
+"""The keigo judge held to labelled lines, and to the desk Japanese of the demo."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judges.keigo import findings
+from simulator.core.types import Answer, Case, GradingContext, Language, Turn
+from tests.paths import ROOT
+
+DATA = ROOT / "tests" / "fixtures"
+PAGES = sorted((ROOT / "demo" / "knowledge" / "ja").glob("*.md"))
+# The least precision and recall, over pairs of line and kind.
+LEAST = {
+    ("ja", "tune"): (1.0, 1.0),
+    ("ja", "held"): (0.95, 0.8),
+    ("ja", "late"): (0.95, 0.8),
+    ("en", "tune"): (1.0, 1.0),
+    ("en", "held"): (0.95, 0.8),
+}
+
+
+def lines(language: str, part: str) -> list[dict[str, Any]]:
+    text = (DATA / f"keigo_{language}.jsonl").read_text(encoding="utf-8")
+    return [line for line in map(json.loads, text.splitlines()) if line["part"] == part]
+
+
+def found(user: str, answer: str, language: Language = "ja", persona: str = "calm") -> set[str]:
+    case = Case(id="c", question=user or "？", language=language)
+    turn = Turn(index=1, user=user, answer=Answer(text=answer))
+    exhibit = GradingContext(conversation="c", case=case, persona=persona, turn=turn)
+    return {finding.kind for finding in findings(exhibit)}
+
+
+@pytest.mark.parametrize(("language", "part"), list(LEAST))
+def test_the_labelled_lines_are_read_rightly(language: Language, part: str) -> None:
+    """Few false alarms, and most of the faults; tune lines are those that the patterns were made with."""
+    right = alarms = missed = 0
+    for line in lines(language, part):
+        got = found(line["user"], line["answer"], language, line.get("persona", "calm"))
+        wanted = set(line["kinds"])
+        right += len(got & wanted)
+        alarms += len(got - wanted)
+        missed += len(wanted - got)
+
+    precision, recall = LEAST[language, part]
+    assert right / (right + alarms) >= precision
+    assert right / (right + missed) >= recall
+
+
+def test_there_are_enough_lines() -> None:
+    """At least 240, 100 of them clean; of those held back at least 80, about half of them clean."""
+    held = lines("ja", "held")
+    every = [*held, *lines("ja", "tune"), *lines("ja", "late")]
+    clean = [line for line in every if not line["kinds"]]
+
+    assert len(every) >= 240
+    assert len(clean) >= 100
+    assert len(held) >= 80
+    assert 0.4 < sum(not line["kinds"] for line in held) / len(held) < 0.6
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_the_demos_knowledge_is_polite(path: Path) -> None:
+    """No false alarm on a page, nor on one of its paragraphs given as an answer."""
+    page = path.read_text(encoding="utf-8")
+
+    assert found("", page) == set()
+    for paragraph in page.split("\n\n"):
+        assert found("教えてください", paragraph) == set()
+
+
+def test_the_demos_references_are_polite() -> None:
+    """Neither on the right answers to the demo's questions, whoever asks."""
+    with (ROOT / "demo" / "cases" / "ja.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+
+    wrong = [
+        row["id"]
+        for row in rows
+        for persona in ("calm", "angry")
+        if found(row["question"], row["references"], persona=persona)
+    ]
+
+    assert wrong == []

@@ -1,0 +1,66 @@
+"""The judge language_match: answers labelled with whether they are in the customer's language."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judges.language_match import language_match, languages_of
+from simulator.core.types import Answer, Case, GradingContext, Score
+from tests.paths import FIXTURES
+
+ROWS = [
+    json.loads(line)
+    for line in FIXTURES.joinpath("answer_languages.jsonl").read_text(encoding="utf-8").splitlines()
+]
+
+
+def judged(row: dict[str, Any]) -> Score:
+    case = Case(id="c", question="q", language=row["language"])
+    turn = {"index": 1, "user": row["user"], "answer": Answer(text=row["answer"])}
+    return language_match(
+        GradingContext.model_validate({"conversation": "c", "case": case, "persona": "p", "turn": turn})
+    )
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["answer"][:30])
+def test_labelled_answers(row: dict[str, Any]) -> None:
+    """Matched is 1, mixed 0.5, another language 0; an answer without words is skipped."""
+    score = judged(row)
+
+    assert (score.raw, score.value, score.scale) == (row["raw"], row["raw"], (0, 1))
+    assert score.state == ("skipped" if row["raw"] is None else "scored")
+    assert score.severity == {1: None, 0.5: "moderate", 0: "major", None: None}[row["raw"]]
+
+
+def test_the_list_is_long_enough() -> None:
+    """At least 60 answers, of every outcome."""
+    assert len(ROWS) >= 60
+    assert {row["raw"] for row in ROWS} == {0, 0.5, 1, None}
+
+
+@pytest.mark.parametrize(
+    ("language", "answer", "reason"),
+    [
+        ("ja", "The price is 4,180 yen.", "お客様は日本語で書いていますが、回答は英語です"),
+        ("en", "料金は4,180円です。", "the customer writes English, the answer is Japanese"),
+        ("ja", "您好，请您稍等。", "お客様は日本語で書いていますが、回答は中国語です"),
+    ],
+)
+def test_the_reason_names_both_languages(language: str, answer: str, reason: str) -> None:
+    """In the language of the case."""
+    assert judged({"user": "?", "language": language, "answer": answer}).reason == reason
+
+
+@given(st.text(st.characters(), max_size=300))
+def test_any_text_can_be_told(text: str) -> None:
+    """Shares are never negative, and nothing is raised."""
+    assert all(words > 0 for words in languages_of(text).values())
+
+
+@pytest.mark.parametrize("piece", ["a", "a ", "a.", "a-", "「", "`", "(", "あ", "a@", "> "])
+def test_long_hostile_texts_are_told_in_linear_time(piece: str) -> None:
+    """100 kB of anything ends well within the test's time limit."""
+    languages_of((piece * 100_000)[:100_000])

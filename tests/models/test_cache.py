@@ -1,0 +1,173 @@
+"""Answers kept between runs: in the user's folder, readable by the user only, and never at a run's cost."""
+
+import os
+import sqlite3
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.models.cache import Mode, ResponseCache, cache_folder, request_key
+from tests.scripted_models import GOOD, connected, model_at, verdict
+from tests.servers.openai import OpenAIServer
+
+BODY: dict[str, Any] = {"choices": [{"message": {"content": "はい"}}]}
+
+
+@contextmanager
+def opened(mode: Mode = "on", path: Path | None = None) -> Iterator[ResponseCache]:
+    """A cache, closed at the end."""
+    cache = ResponseCache(mode, path)
+    try:
+        yield cache
+    finally:
+        cache.close()
+
+
+@pytest.mark.parametrize(("mode", "reads", "writes"), [
+    ("on", True, True), ("off", False, False), ("read", True, False), ("refresh", False, True),
+])  # fmt: skip
+def test_modes_read_and_write(mode: Mode, reads: bool, writes: bool) -> None:
+    """`on` does both, `off` neither, `read` only the one and `refresh` only the other."""
+    with opened() as before:
+        before.put("old", BODY)
+    with opened(mode) as cache:
+        assert cache.get("old") == (BODY if reads else None)
+        cache.put("new", BODY)
+        cache.forget("old")
+    with opened() as after:
+        assert (after.get("new") is not None) == writes
+        assert (after.get("old") is None) == writes
+
+
+@pytest.mark.parametrize(("mode", "asked"), [("on", 1), ("off", 2), ("read", 2), ("refresh", 2)])
+async def test_modes_decide_who_is_asked(mode: Mode, asked: int) -> None:
+    """A model asked the same twice hears of it once, if the cache keeps and reads."""
+    async with OpenAIServer(lambda _: GOOD) as server, connected(cache=ResponseCache(mode)) as made:
+        for _ in range(2):
+            await verdict(model_at(server, made))
+
+    assert server.counts["chat"] == asked
+
+
+def test_a_file_is_made_when_it_is_needed() -> None:
+    """A cache that is off, or that nobody asks, leaves nothing behind."""
+    with opened("off") as off, opened("on"):
+        off.put("key", BODY)
+
+    assert not cache_folder().exists()
+
+
+def test_it_lives_in_the_users_cache_folder_for_the_user_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """XDG_CACHE_HOME, LOCALAPPDATA or ~/.cache; the files have mode 0600, the folder 0700."""
+    with opened() as cache:
+        cache.put("key", BODY)
+        files = list(cache_folder().iterdir())
+        modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in files}
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("LOCALAPPDATA", "/local")
+
+    assert set(modes.values()) == {0o600}
+    assert "responses.sqlite" in modes
+    assert stat.S_IMODE(files[0].parent.stat().st_mode) == 0o700
+    assert cache_folder() == Path("/local/rehearsal")
+    monkeypatch.delenv("LOCALAPPDATA")
+    assert cache_folder() == Path.home() / ".cache" / "rehearsal"
+
+
+def test_the_same_request_has_the_same_name() -> None:
+    """Order of keys does not count, every value does; halves of characters do no harm."""
+    body = {"model": "m", "messages": [{"role": "user", "content": "\ud83d"}], "seed": 1}
+
+    assert request_key("u", body) == request_key("u", dict(reversed(body.items())))
+    assert len({request_key("u", body), request_key("v", body), request_key("u", body | {"seed": 2})}) == 3
+
+
+def test_what_is_kept_comes_back_as_it_was() -> None:
+    """Japanese, control codes and lone surrogates included; the newest answer counts."""
+    body = {"text": "返品\u0000\ud83d\n"}
+    with opened() as cache:
+        cache.put("key", BODY)
+        cache.put("key", body)
+        assert cache.get("key") == body
+
+
+def _garbage(path: Path) -> None:
+    path.parent.mkdir()
+    path.write_bytes(b"this is no database" * 100)
+
+
+def _a_folder(path: Path) -> None:
+    path.mkdir(parents=True)
+
+
+def _no_folder(path: Path) -> None:
+    path.parent.write_text("a file")
+
+
+def _another_database(path: Path) -> None:
+    path.parent.mkdir()
+    with sqlite3.connect(path) as file:
+        file.execute("CREATE TABLE responses (other TEXT)")
+    file.close()
+
+
+@pytest.mark.parametrize("spoil", [_garbage, _a_folder, _no_folder, _another_database])
+async def test_a_cache_that_cannot_be_used_is_switched_off(spoil: Any) -> None:
+    """A file that is none, is foreign or cannot be made: calls go on without it, and nothing is said."""
+    path = cache_folder() / "responses.sqlite"
+    path.parent.parent.mkdir(exist_ok=True)
+    spoil(path)
+    async with OpenAIServer(lambda _: GOOD) as server, connected(cache=ResponseCache("on")) as made:
+        for _ in range(2):
+            assert (await verdict(model_at(server, made)))["grade"] == 4
+
+    assert server.counts["chat"] == 2
+
+
+def test_a_file_that_breaks_on_the_way_costs_no_run() -> None:
+    """Pages overwritten by another program: what cannot be read is asked for again."""
+    with opened() as cache:
+        cache.put("key", BODY)
+    path = cache_folder() / "responses.sqlite"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:100] + os.urandom(len(whole) - 100))
+    with opened() as cache:
+        assert cache.get("key") is None
+        cache.put("key", BODY)
+        cache.forget("key")
+
+
+@pytest.mark.parametrize("row", ["no JSON", b"\xff\xfe", "[]", "null", "5", None])
+def test_a_row_that_is_no_answer_is_none(row: Any) -> None:
+    """Rows of another program are not read as answers."""
+    with opened() as cache:
+        cache.put("key", BODY)
+    file = sqlite3.connect(cache_folder() / "responses.sqlite")
+    with file:
+        file.execute("PRAGMA ignore_check_constraints = 1")
+        file.execute("UPDATE responses SET body = ? WHERE ? IS NOT NULL", (row if row is not None else 0, 1))
+    file.close()
+    with opened() as cache:
+        assert cache.get("key") is None
+
+
+def test_a_closed_cache_is_off() -> None:
+    """Late calls neither fail nor write."""
+    with opened() as cache:
+        cache.put("key", BODY)
+    cache.put("other", BODY)
+    cache.forget("key")
+    cache.close()
+
+    assert cache.get("key") is None
+
+
+def test_two_processes_share_it() -> None:
+    """What one run keeps, another that is open at the same time reads."""
+    with opened() as one, opened() as other:
+        one.put("key", BODY)
+        assert other.get("key") == BODY

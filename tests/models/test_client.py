@@ -1,0 +1,345 @@
+"""Calls to an endpoint: the forms in which a reply is asked for, what is charged, kept and shared."""
+
+import asyncio
+import gc
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.core.errors import MalformedReply, ModelFailure
+from simulator.core.replies import strict_schema
+from simulator.core.types import Usage
+from simulator.models.cache import ResponseCache
+from simulator.models.limiter import DIALOGUE, GRADING
+from simulator.models.pricing import BudgetSpent, Ledger
+from tests.scripted_models import ASKED, GOOD, KEY, VERDICT, connected, model_at, verdict
+from tests.servers.openai import Faults, OpenAIServer, Reply, error, script
+
+FILLED = {"reason": "資料と合う。", "grade": 4}
+
+
+def formats(server: OpenAIServer) -> list[str]:
+    """The reply format of each request so far."""
+    return [request.body.get("response_format", {}).get("type", "text") for request in server.requests]
+
+
+async def test_a_reply_is_asked_for_as_a_strict_schema() -> None:
+    """The first request carries model, messages, temperature, seed and the form as a closed schema."""
+    async with OpenAIServer(lambda _: GOOD) as server, connected() as connections:
+        filled = await verdict(model_at(server, connections, temperature=0.2), seed=42)
+
+    body = server.requests[0].body
+    assert filled == FILLED
+    assert (body["model"], body["messages"], body["temperature"], body["seed"]) == (
+        "fake-chat",
+        ASKED,
+        0.2,
+        42,
+    )
+    assert body["response_format"]["json_schema"] == {
+        "name": "reply",
+        "strict": True,
+        "schema": strict_schema(VERDICT),
+    }
+    assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+
+
+@pytest.mark.parametrize(
+    ("refuses", "tried"),
+    [
+        ({"json_schema"}, ["json_schema", "json_object"]),
+        ({"response_format"}, ["json_schema", "json_object", "text"]),
+    ],
+)
+async def test_a_refused_format_is_asked_for_once(refuses: set[str], tried: list[str]) -> None:
+    """Strict schema, JSON mode, plain text: the next call starts where this one ended."""
+    async with (
+        OpenAIServer(lambda _: f"```json\n{GOOD}\n```", refuses=refuses) as server,
+        connected() as made,
+    ):
+        model = model_at(server, made)
+        assert await verdict(model) == FILLED
+        assert formats(server) == tried
+        assert await verdict(model_at(server, made)) == FILLED
+
+    assert formats(server) == [*tried, tried[-1]]
+
+
+async def test_json_mode_that_wants_the_word_json_falls_back_to_text() -> None:
+    """A refusal that speaks of JSON is one of the format."""
+    async with OpenAIServer(lambda _: GOOD, refuses={"json_schema"}) as server, connected() as made:
+        asked = [{"role": "user", "content": "Grade this."}]
+        await model_at(server, made).ask(asked, VERDICT, str)
+
+    assert formats(server) == ["json_schema", "json_object", "text"]
+
+
+async def test_a_refused_temperature_and_seed_are_left_out_from_then_on() -> None:
+    """Each is refused once; other models at the same address keep theirs."""
+    async with OpenAIServer(lambda _: GOOD, refuses={"temperature", "seed"}) as server, connected() as made:
+        model = model_at(server, made, temperature=0.7)
+        await verdict(model, seed=1)
+        assert server.counts["chat"] == 3
+        await verdict(model, seed=2)
+        await model_at(server, made, name="other", temperature=0.7).say(ASKED)
+
+    sent = [{"temperature", "seed"} & request.body.keys() for request in server.requests]
+    assert sent[2:] == [set(), set(), {"temperature"}, set()]
+
+
+async def test_an_address_may_end_in_a_query() -> None:
+    """`?api-version=...` goes with every request, and the path stays before it."""
+    async with OpenAIServer(lambda _: GOOD) as server, connected() as made:
+        assert await verdict(model_at(f"{server.url}?api-version=7", made)) == FILLED
+
+
+async def test_twenty_calls_may_learn_at_once() -> None:
+    """Calls in flight learn together, all get their reply, and none asks again for what was refused."""
+    async with OpenAIServer(
+        lambda _: GOOD, refuses={"response_format", "temperature", "seed"}
+    ) as server, connected(calls=20) as made:  # fmt: skip
+        model = model_at(server, made, temperature=0.2)
+        filled = await asyncio.gather(*(verdict(model, seed=n) for n in range(20)))
+        learnt = server.counts["chat"]
+        await verdict(model, seed=99)
+
+    assert filled == [FILLED] * 20
+    assert learnt <= 20 * 5
+    assert server.counts["chat"] == learnt + 1
+    assert server.requests[-1].body.keys() == {"model", "messages"}
+
+
+async def test_a_late_refusal_takes_nothing_back() -> None:
+    """A call that is refused the schema after others have come to plain text goes on with plain text."""
+    refused = error(400, "response_format is not supported", param="response_format")
+    arrived = asyncio.Event()
+
+    def reply(body: dict[str, Any]) -> str | Reply:
+        if "response_format" not in body:
+            return GOOD
+        first = not arrived.is_set()
+        arrived.set()
+        return replace(refused, delay=0.4) if first else refused
+
+    async with OpenAIServer(reply) as server, connected() as made:
+        model = model_at(server, made)
+        first = asyncio.create_task(verdict(model))
+        await arrived.wait()
+        await verdict(model)
+        assert not first.done()
+        await first
+
+    assert formats(server) == ["json_schema", "json_schema", "json_object", "text", "text"]
+
+
+@pytest.mark.parametrize("reply", [error(400, "No."), error(400, "Bad temperature.", param="temperature")])
+async def test_a_refusal_that_teaches_nothing_is_a_failure(reply: Reply) -> None:
+    """What cannot be left out, or has been left out already, is not asked for again."""
+    async with OpenAIServer(lambda _: reply) as server, connected() as made:
+        with pytest.raises(
+            ModelFailure, match=r"judge model fake-chat at http://127\.0\.0\.1:\d+/v1: 400: "
+        ) as met:
+            await verdict(model_at(server, made, temperature=0.2))
+
+    assert met.value.failure.kind == "error"
+    assert server.counts["chat"] <= 2
+
+
+async def test_a_malformed_reply_is_asked_for_once_more_with_the_error() -> None:
+    """The second request shows the model its own reply and what is wrong with it; both are charged."""
+    ledger = Ledger({})
+    async with OpenAIServer(script(['{"reason": "x", "grade": 9}', GOOD])) as server, connected() as made:
+        model = model_at(server, made, ledger=ledger)
+        filled = await model.ask(ASKED, VERDICT, lambda problem: f"Again: {problem}")
+
+    *_, before, told = server.requests[1].body["messages"]
+    assert filled.model_dump() == FILLED
+    assert before == {"role": "assistant", "content": '{"reason": "x", "grade": 9}'}
+    assert told["content"] == "Again: grade: Input should be less than or equal to 5 (it was '9')"
+    assert ledger.roles["judge"].calls == 2
+
+
+@pytest.mark.parametrize("said", ["maybe a four", "", '{"reason": "x"}', '{"reason": "x", "grade": 0}'])
+async def test_a_second_malformed_reply_is_a_failure_that_keeps_it(said: str) -> None:
+    """After one re-ask the reply is given up, as it was said; the cache does not keep it either."""
+    async with OpenAIServer(lambda _: said) as server, connected(cache=ResponseCache("on")) as made:
+        for _ in range(2):
+            with pytest.raises(MalformedReply) as met:
+                await verdict(model_at(server, made))
+
+    assert (met.value.failure.kind, met.value.raw) == ("malformed", said)
+    assert server.counts["chat"] == 4
+    assert [m["content"] for m in server.requests[1].body["messages"]][1] == (said or "-")
+
+
+async def test_a_mended_reply_is_kept_together_with_the_first() -> None:
+    """A run repeated from the cache asks nothing, also where a reply had to be asked for twice."""
+    async with OpenAIServer(script(["hm", GOOD])) as server, connected(cache=ResponseCache("on")) as made:
+        assert await verdict(model_at(server, made)) == FILLED
+        assert await verdict(model_at(server, made)) == FILLED
+
+    assert server.counts["chat"] == 2
+
+
+async def test_every_answered_call_is_charged_once() -> None:
+    """Attempts that failed cost nothing; what the endpoint counted is what is charged."""
+    told: list[tuple[str, Usage, bool]] = []
+    ledger = Ledger({})
+    ledger.record = lambda role, usage, cached, _: told.append((role, usage, cached))
+    counted = {"prompt_tokens": 120, "completion_tokens": 30}
+    replies = [Reply(status=500), Reply(close=True), Reply("はい", usage=counted)]
+    async with OpenAIServer(script(replies)) as server, connected() as made:
+        text, usage = await model_at(server, made, role="demo", ledger=ledger).say(ASKED)
+
+    assert (text, usage) == ("はい", Usage(model="fake-chat", tokens_in=120, tokens_out=30))
+    assert told == [("demo", usage, False)]
+    assert (ledger.roles["demo"].calls, ledger.roles["demo"].tokens_in) == (1, 120)
+
+
+@pytest.mark.parametrize(
+    "usage", [{}, {"prompt_tokens": None}, {"prompt_tokens": "12"}, {"prompt_tokens": -1}]
+)
+async def test_usage_that_is_not_told_counts_no_tokens(usage: dict[str, Any]) -> None:
+    """A call without a usable count is still a call."""
+    ledger = Ledger({})
+    async with OpenAIServer(lambda _: Reply("x", usage=usage)) as server, connected() as made:
+        await model_at(server, made, ledger=ledger).say(ASKED)
+
+    assert (ledger.roles["judge"].calls, ledger.roles["judge"].tokens_in) == (1, 0)
+
+
+async def test_an_identical_request_is_answered_from_the_cache() -> None:
+    """It costs nothing and is counted apart; another seed is another request."""
+    ledger = Ledger({})
+    async with OpenAIServer(lambda _: GOOD) as server, connected(cache=ResponseCache("on")) as made:
+        for seed in (1, 1, 2):
+            await verdict(model_at(server, made, ledger=ledger), seed=seed)
+
+    judge = ledger.roles["judge"]
+    assert server.counts["chat"] == judge.calls == 2
+    assert judge.cached == 1
+
+
+async def test_repeats_stay_apart_where_seeds_are_refused() -> None:
+    """A seed that the endpoint does not take still tells one repeat from another in the cache."""
+    async with OpenAIServer(lambda _: GOOD, refuses={"seed"}) as server, connected(
+        cache=ResponseCache("on")
+    ) as made:  # fmt: skip
+        for seed in (1, 2, 1, 2):
+            await verdict(model_at(server, made), seed=seed)
+
+    assert server.statuses == {400: 1, 200: 2}
+
+
+async def test_the_key_reaches_no_file(tmp_path: Path) -> None:
+    """Requests are filed by a hash of address and body; the key is in neither."""
+    path = tmp_path / "cache" / "responses.sqlite"
+    async with (
+        OpenAIServer(lambda _: GOOD, key=KEY) as server,
+        connected(cache=ResponseCache("on", path)) as made,
+    ):
+        await verdict(model_at(server, made))
+
+    assert b"reason" in path.read_bytes()
+    assert all(KEY.encode() not in file.read_bytes() for file in path.parent.iterdir())
+
+
+async def test_the_budget_stops_before_the_next_call() -> None:
+    """A call that reaches the budget is the last; what is cached may still be had."""
+    spent = Ledger({}, budget=1.0)
+    dear = Reply(GOOD, usage={"prompt_tokens": 10_000_000, "completion_tokens": 0})
+    async with OpenAIServer(lambda _: dear) as server, connected(cache=ResponseCache("on")) as made:
+        model = model_at(server, made, name="gpt-4.1", ledger=spent)
+        await verdict(model, seed=1)
+        with pytest.raises(BudgetSpent, match="the budget of 1 USD is spent"):
+            await verdict(model, seed=2)
+        await verdict(model, seed=1)
+
+    assert server.counts["chat"] == 1
+
+
+async def test_dialogue_goes_before_grading() -> None:
+    """Where the limit is reached, conversations are served before grades that wait longer."""
+    async with OpenAIServer(lambda _: GOOD, latency=0.02) as server, connected(calls=1) as made:
+        grading = model_at(server, made, priority=GRADING)
+        dialogue = model_at(server, made, role="user", priority=DIALOGUE)
+        calls = [grading.say([{"role": "user", "content": f"grade {n}"}]) for n in range(3)]
+        calls += [dialogue.say([{"role": "user", "content": f"talk {n}"}]) for n in range(3)]
+        await asyncio.gather(*calls)
+
+    order = [request.body["messages"][0]["content"] for request in server.requests]
+    assert order == ["grade 0", "talk 0", "talk 1", "talk 2", "grade 1", "grade 2"]
+    assert server.max_in_flight == 1
+
+
+async def test_a_cancelled_call_gives_its_place_back() -> None:
+    """Neither the call in flight nor the one that waits keeps the others out."""
+    arrived = asyncio.Event()
+
+    def reply(_: dict[str, Any]) -> str | Reply:
+        first = not arrived.is_set()
+        arrived.set()
+        return Reply(delay=3600) if first else GOOD
+
+    async with OpenAIServer(reply) as server, connected(calls=1) as made:
+        model = model_at(server, made)
+        stuck, waiting = (asyncio.create_task(verdict(model)) for _ in range(2))
+        await arrived.wait()
+        for task in (waiting, stuck):
+            task.cancel()
+        await asyncio.gather(stuck, waiting, return_exceptions=True)
+
+        assert await verdict(model) == FILLED
+        assert made.limiter(model.endpoint).active == 0
+
+
+async def test_one_client_and_one_limit_serve_an_address_and_key() -> None:
+    """Roles at the same place share both; what they have learnt belongs to the model."""
+    async with OpenAIServer() as server, connected() as made:
+        judge, user = (model_at(server, made, role=role).endpoint for role in ("judge", "user"))
+        other = model_at("http://127.0.0.1:9/v1", made, name="other").endpoint
+
+        assert made.client(judge) is made.client(user) is not made.client(other)
+        assert made.limiter(judge) is made.limiter(user) is not made.limiter(other)
+        assert made.abilities(judge) is made.abilities(user) is not made.abilities(other)
+
+
+async def test_connections_close_without_warnings() -> None:
+    """Nothing is left open, whatever became of the calls."""
+    async with OpenAIServer(script([Reply(close=True), Reply(status=401)])) as server, connected() as made:
+        with pytest.raises(ModelFailure):
+            await verdict(model_at(server, made))
+    gc.collect()
+
+
+async def test_halves_of_characters_do_no_harm() -> None:
+    """A reply with a lone surrogate can be kept, read and shown to the model again."""
+    body = json.dumps({"choices": [{"message": {"content": "\ud83d no JSON"}}]}).encode()
+    async with (
+        OpenAIServer(lambda _: Reply(body=body)) as server,
+        connected(cache=ResponseCache("on")) as made,
+    ):
+        text, _ = await model_at(server, made).say(ASKED)
+        again, _ = await model_at(server, made).say(ASKED)
+        with pytest.raises(MalformedReply):
+            await verdict(model_at(server, made))
+
+    assert text == again == "\ufffd no JSON"
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_whatever_an_endpoint_does_becomes_a_reply_or_a_typed_failure(seed: int) -> None:
+    """Random faults never surface in another way, and calls charged are calls answered."""
+    rates = {"429": 0.1, "500": 0.1, "502": 0.05, "reset": 0.1, "cut": 0.1, "prose": 0.1, "fenced": 0.1}
+    rates |= {"off_scale": 0.05, "refusal": 0.05, "empty": 0.05, "context": 0.05}
+    ledger, faults = Ledger({}), Faults(rates, seed=seed)
+    async with OpenAIServer(faults) as server, connected(calls=20) as made:
+        model = model_at(server, made, ledger=ledger)
+        calls = [verdict(model, seed=n) for n in range(20)]
+        results = await asyncio.gather(*calls, return_exceptions=True)
+
+    assert all(isinstance(r, ModelFailure) or (isinstance(r, dict) and 1 <= r["grade"] <= 5) for r in results)
+    assert ledger.roles["judge"].calls == server.statuses[200] - faults.met["reset"]

@@ -1,0 +1,305 @@
+"""When an endpoint fails: what is tried again, what it is called afterwards, and what is not shown."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+
+import openai
+import pytest
+from tenacity import RetryCallState, Retrying, wait_fixed
+
+from simulator.core.errors import AccessDenied, ModelFailure
+from simulator.models.cache import ResponseCache
+from simulator.models.client import ATTEMPTS
+from simulator.models.limiter import RetryAfter
+from simulator.models.pricing import Ledger
+from tests.scripted_models import ASKED, GOOD, KEY, connected, model_at, verdict
+from tests.servers.faults import BAD_GATEWAY
+from tests.servers.openai import FAULTS, OpenAIServer, Reply, error, script
+
+TRANSIENT = {
+    "429": FAULTS["429"](""),
+    "408": Reply(status=408),
+    "409": Reply(status=409),
+    "500": Reply(status=500),
+    "502": BAD_GATEWAY,
+    "503": Reply(status=503),
+    "reset": Reply(close=True),
+}
+JSON = {"content-type": "application/json"}
+
+
+def completion(content: Any) -> bytes:
+    """A chat completion with this message content."""
+    return json.dumps({"choices": [{"message": {"content": content}}]}).encode()
+
+
+@pytest.mark.parametrize("name", TRANSIENT)
+async def test_what_may_pass_is_tried_again(name: str) -> None:
+    """One failure of this kind costs an attempt, not the reply."""
+    async with OpenAIServer(script([TRANSIENT[name], GOOD])) as server, connected() as made:
+        assert (await verdict(model_at(server, made)))["grade"] == 4
+
+    assert server.counts["chat"] == 2
+
+
+@pytest.mark.parametrize(
+    ("reply", "timeout", "kind", "said"),
+    [
+        (TRANSIENT["429"], 10, "error", "429: Rate limit reached for requests."),
+        (TRANSIENT["500"], 10, "error", "500: The server had an error while processing your request."),
+        (TRANSIENT["reset"], 10, "unreachable", "no connection"),
+        (FAULTS["stall"](""), 0.05, "timeout", "no reply within 0.05 s"),
+    ],
+)
+async def test_after_six_attempts_it_is_a_typed_failure(
+    reply: Reply, timeout: float, kind: str, said: str
+) -> None:
+    """The failure says which model of which role at which address, and what happened."""
+    async with OpenAIServer(lambda _: reply) as server, connected(timeout=timeout) as made:
+        with pytest.raises(ModelFailure, match=r"^judge model fake-chat at ") as met:
+            await model_at(server, made).say(ASKED)
+
+    assert server.counts["chat"] == ATTEMPTS == 6
+    assert (met.value.failure.kind, said in str(met.value)) == (kind, True)
+
+
+async def test_an_address_where_nobody_listens_is_unreachable() -> None:
+    """A refused connection and an unknown host are no time-out."""
+    async with OpenAIServer() as gone:
+        pass
+    async with connected() as made:
+        made.attempts = 1
+        for url in (gone.url, "http://nowhere.invalid/v1"):
+            with pytest.raises(ModelFailure, match="no connection") as met:
+                await model_at(url, made).say(ASKED)
+            assert met.value.failure.kind == "unreachable"
+
+
+class Told(RetryAfter):
+    """Remembers how long it waited."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waits: list[float] = []
+
+    def __call__(self, retry_state: RetryCallState) -> float:
+        self.waits.append(super().__call__(retry_state))
+        return self.waits[-1]
+
+
+async def test_too_many_requests_wait_as_asked_and_halve_the_limit() -> None:
+    """Retry-After is waited for, and the limit of the address is halved, then grows again."""
+    wait = Told()
+    async with OpenAIServer(script([FAULTS["429"](""), GOOD])) as server, connected(wait=wait) as made:
+        model = model_at(server, made)
+        await model.say(ASKED)
+
+        assert wait.waits == [0]
+        assert 4 < made.limiter(model.endpoint).allowed <= 5
+
+
+async def test_the_wait_is_read_from_a_real_answer() -> None:
+    """A number or a date, up to two minutes; the past, nonsense and minus fall back to the usual wait."""
+    soon = format_datetime(datetime.now(tz=UTC) + timedelta(seconds=30), usegmt=True)
+    told = ["7", "9999", soon, "-3", "nan", "soon", "Wed, 21 Oct 2015 07:28:00 GMT", "Wed, 99 Foo"]
+    refusals = script([Reply(status=429, headers={"retry-after": each}) for each in told])
+    waits = []
+    async with OpenAIServer(refusals) as server, openai.AsyncOpenAI(
+        base_url=server.url, api_key="x", max_retries=0
+    ) as client:  # fmt: skip
+        for _ in told:
+            with pytest.raises(openai.RateLimitError) as met:
+                await client.post("/chat/completions", body={"model": "m", "messages": ASKED}, cast_to=object)
+            state = RetryCallState(Retrying(), None, (), {})
+            state.set_exception((type(met.value), met.value, None))
+            wait = Told()
+            wait.otherwise = wait_fixed(60)
+            waits.append(wait(state))
+
+    assert waits[:2] == [7, 120]
+    assert 25 <= waits[2] <= 31
+    assert waits[3:] == [60] * 5
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(status=401),
+        error(402, "Insufficient Balance"),
+        Reply(status=403),
+        Reply(status=404),
+        FAULTS["quota"](""),
+        error(404, "Not found: no endpoint here."),
+    ],
+)
+async def test_no_access_ends_it_at_once(reply: Reply) -> None:
+    """A refused key, account or model is asked once, and the message names what to check."""
+    async with OpenAIServer(lambda _: reply) as server, connected() as made:
+        with pytest.raises(AccessDenied, match="Check REHEARSAL_USER_KEY, _URL and _MODEL") as met:
+            await model_at(server, made, role="user").say(ASKED)
+
+    assert (server.counts["chat"], met.value.failure.kind) == (1, "denied")
+
+
+@pytest.mark.parametrize("before", [0, 150, 190, 195, 290, 298])
+@pytest.mark.parametrize("status", [401, 400, 500])
+async def test_a_key_that_the_endpoint_repeats_is_not_shown(before: int, status: int) -> None:
+    """Also not the first half of it, where a long message is cut."""
+    reply = error(status, f"{'x' * before} {KEY} is wrong\nreally")
+    async with OpenAIServer(lambda _: reply) as server, connected() as made:
+        made.attempts = 1
+        with pytest.raises(ModelFailure) as met:
+            await model_at(server, made).say(ASKED)
+
+    assert KEY[:6] not in str(met.value)
+    assert "\n" not in str(met.value)
+
+
+async def test_a_query_in_the_address_is_not_shown() -> None:
+    """What gateways take after a question mark may be secret."""
+    async with OpenAIServer(lambda _: Reply(status=500)) as server, connected() as made:
+        made.attempts = 1
+        with pytest.raises(ModelFailure, match=f"at {server.url}: ") as met:
+            await model_at(f"{server.url}?code=hunter2", made).say(ASKED)
+
+    assert "hunter2" not in str(met.value)
+
+
+async def test_a_filtered_prompt_is_a_refusal() -> None:
+    """An endpoint that takes offence at what was said refuses this turn, not the run."""
+    filtered = error(400, "The prompt was filtered.", code="content_filter")
+    async with OpenAIServer(lambda _: filtered) as server, connected() as made:
+        with pytest.raises(ModelFailure, match="The prompt was filtered") as met:
+            await verdict(model_at(server, made))
+
+    assert (met.value.failure.kind, server.counts["chat"]) == ("refused", 1)
+
+
+async def test_a_refusal_is_told_as_one() -> None:
+    """The model's own words of refusal are the message; it is charged, and not asked again."""
+    ledger = Ledger({})
+    async with OpenAIServer(lambda _: FAULTS["refusal"]("")) as server, connected() as made:
+        with pytest.raises(ModelFailure, match="I'm sorry, but I can't assist") as met:
+            await verdict(model_at(server, made, ledger=ledger))
+
+    assert (met.value.failure.kind, server.counts["chat"], ledger.roles["judge"].calls) == ("refused", 1, 1)
+
+
+NO_JSON = (
+    Reply(body=b"<html>login</html>", headers={"content-type": "text/html"}),
+    Reply(body=b"not JSON", headers=JSON),
+    Reply(body=b'{"cut', headers=JSON),
+    Reply(body=b"\xff\xfe\x00", headers=JSON),
+    Reply(body=b"", headers=JSON),
+    Reply(body=b"[" * 100_000, headers=JSON),
+    Reply(body=b"null"),
+)
+
+
+@pytest.mark.parametrize("reply", NO_JSON)
+async def test_an_answer_that_is_no_json_is_asked_for_once_more(reply: Reply) -> None:
+    """A proxy may have answered: the second answer counts, and a second one like the first is malformed."""
+    async with OpenAIServer(script([reply, GOOD])) as server, connected() as made:
+        assert await verdict(model_at(server, made)) == json.loads(GOOD)
+    async with OpenAIServer(lambda _: reply) as server, connected() as made:
+        with pytest.raises(ModelFailure, match="the reply is not a chat completion") as met:
+            await model_at(server, made).say(ASKED)
+
+    assert (met.value.failure.kind, server.counts["chat"]) == ("malformed", 2)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(body=b"[]"),
+        Reply(body=b'"ok"'),
+        Reply(body=b"{}"),
+        Reply(body=b'{"error": {"message": "no"}}'),
+        Reply(body=b'{"choices": []}'),
+        Reply(body=b'{"choices": [{}]}'),
+        Reply(body=b'{"choices": [{"message": null}]}'),
+        Reply(body=b'{"choices": [{"message": {"content": [1]}}]}'),
+    ],
+)
+async def test_an_answer_that_is_no_completion_is_malformed(reply: Reply) -> None:
+    """JSON of another shape: a typed failure, charged once, kept nowhere."""
+    ledger = Ledger({})
+    async with OpenAIServer(lambda _: reply) as server, connected(cache=ResponseCache("on")) as made:
+        for _ in range(2):
+            with pytest.raises(ModelFailure, match="the reply is not a chat completion") as met:
+                await model_at(server, made, ledger=ledger).say(ASKED)
+
+    assert met.value.failure.kind == "malformed"
+    assert server.counts["chat"] == ledger.roles["judge"].calls == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [(None, ""), ("", ""), ([{"type": "text", "text": "は"}, {"type": "text", "text": "い"}], "はい")],
+)
+async def test_content_may_be_empty_or_in_parts(content: Any, text: str) -> None:
+    """No content is an empty text, which is not kept in the cache; parts are joined."""
+    reply = Reply(body=completion(content))
+    async with OpenAIServer(lambda _: reply) as server, connected(cache=ResponseCache("on")) as made:
+        said = [(await model_at(server, made).say(ASKED))[0] for _ in range(2)]
+
+    assert said == [text, text]
+    assert server.counts["chat"] == (1 if text else 2)
+
+
+async def test_embeddings_come_packed_or_as_numbers() -> None:
+    """Base64 is asked for; a list of numbers is read as well, in whatever order the rows come."""
+    listed = {"data": [{"index": 1, "embedding": [0, 1]}, {"index": 0, "embedding": [1.0, 0.5]}]}
+    plain = Reply(body=json.dumps(listed).encode())
+    vectors: list[Any] = [[[1.0, 0.5], [0.0, 1.0]], plain]
+    async with OpenAIServer(embed=script(vectors)) as server, connected() as made:
+        model = model_at(server, made, role="embed")
+        packed, numbers = [await model.embed(["一", "二"]) for _ in range(2)]
+
+    assert packed == numbers == [[1.0, 0.5], [0.0, 1.0]]
+    assert server.requests[0].body == {
+        "model": "fake-chat",
+        "input": ["一", "二"],
+        "encoding_format": "base64",
+    }
+
+
+async def test_an_endpoint_without_base64_is_asked_for_numbers() -> None:
+    """The refused encoding is left out from then on; usage is charged to the role, cached calls are free."""
+    refused = error(400, "Unknown parameter: 'encoding_format'.", param="encoding_format")
+    vectors, ledger = script([refused], lambda _: [[1.0, 2.0]]), Ledger({})
+    async with OpenAIServer(embed=vectors) as server, connected(cache=ResponseCache("on")) as made:
+        model = model_at(server, made, role="embed", ledger=ledger)
+        found = [await model.embed([text]) for text in ("一", "二", "一")]
+
+    assert found == [[[1.0, 2.0]]] * 3
+    assert server.counts["embeddings"] == 3
+    assert (ledger.roles["embed"].calls, ledger.roles["embed"].cached) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {},
+        {"data": []},
+        {"data": [{"index": 0, "embedding": [1.0]}]},
+        {"data": [{"index": 0, "embedding": []}, {"index": 1, "embedding": []}]},
+        {"data": [{"index": 0, "embedding": [1.0]}, {"index": 1, "embedding": ["x"]}]},
+        {"data": [{"index": 0, "embedding": [1.0]}, {"index": 1, "embedding": None}]},
+        {"data": [{"index": 0, "embedding": "%%%"}, {"index": 1, "embedding": "%%%"}]},
+        {"data": [{"index": 0, "embedding": "AAAA"}, {"index": 1, "embedding": "AAAA"}]},
+        {"data": [{"index": 0, "embedding": "AADAfw=="}, {"index": 1, "embedding": "AADAfw=="}]},
+        {"data": [{"embedding": [1.0]}, {"embedding": [1.0]}]},
+    ],
+)
+async def test_embeddings_that_are_none_are_a_failure(data: dict[str, Any]) -> None:
+    """One finite vector per text, or a typed failure; nothing of it is kept."""
+    reply = Reply(body=json.dumps(data).encode())
+    async with OpenAIServer(embed=lambda _: reply) as server, connected(cache=ResponseCache("on")) as made:
+        for _ in range(2):
+            with pytest.raises(ModelFailure, match=r"embed model fake-chat .* embeddings"):
+                await model_at(server, made, role="embed").embed(["一", "二"])
+
+    assert server.counts["embeddings"] == 2

@@ -1,0 +1,184 @@
+"""Endpoints and bots that speak HTTP wrongly, or not at all: a typed failure, and the run goes on."""
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tenacity import RetryCallState
+from tenacity.wait import wait_base
+
+from simulator import Answer, Query
+from simulator.cli.app import main
+from simulator.core import shelves
+from simulator.core.errors import ModelFailure
+from simulator.core.types import Results
+from simulator.runner.conversation import ask
+from simulator.storage.run_file import find_run, read_run
+from tests.scripted_models import ASKED, GOOD, connected, model_at
+from tests.servers.malformed import BODY, MALFORMED, UNUSUAL, RawServer, ok, serve
+from tests.servers.openai import serve as serve_model
+
+QUERY = Query(text="料金は？", session="s1", case="c1", language="ja")
+COMPLETION = ok(json.dumps({"choices": [{"message": {"content": GOOD}}]}).encode())
+SLIPS = ("status is no number", "long header", "bad chunk size", "length twice", "negative length")
+WAYS: dict[str, tuple[str, dict[str, str]]] = {
+    "plain": ("http", {"answer": "answer"}),
+    "sse": ("http", {"answer": "answer", "stream": "sse"}),
+    "poll": ("http", {"answer": "answer", "poll": "$url/$job", "job": "id", "interval": "0.001"}),
+    "chat": ("openai_chat", {"model": "m"}),
+    "streamed chat": ("openai_chat", {"model": "m", "stream": "on"}),
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+async def test_what_is_no_http_is_a_models_typed_failure(name: str) -> None:
+    """Its message is a line that names the model, and nothing of the client's own objects."""
+    async with RawServer(MALFORMED[name]) as server, connected(timeout=2) as made:
+        made.attempts = 1
+        with pytest.raises(ModelFailure, match=r"^judge model fake-chat at http\S+: ") as met:
+            await model_at(server.url, made).say(ASKED)
+
+    assert met.value.failure.kind in {"unreachable", "malformed", "error"}
+    assert not {"\n", "Traceback", "RawResponseMessage"} & set(str(met.value).split(" "))
+    assert len(str(met.value)) < 300
+
+
+@pytest.mark.parametrize("name", SLIPS)
+async def test_a_model_is_asked_again_after_it(name: str) -> None:
+    """A proxy may have slipped: the next answer counts, of a chat as of embeddings."""
+    vectors = ok(b'{"data": [{"index": 0, "embedding": [1.0, 2.0]}]}')
+    answers = iter((MALFORMED[name], COMPLETION, MALFORMED[name], vectors))
+    async with RawServer(lambda _: next(answers)) as server, connected() as made:
+        assert (await model_at(server.url, made).say(ASKED))[0] == GOOD
+        assert await model_at(server.url, made, role="embed").embed(["a"]) == [[1.0, 2.0]]
+
+    assert len(server.requests) == 4
+
+
+class Broken(wait_base):
+    """A part of ours with a mistake in it."""
+
+    def __call__(self, retry_state: RetryCallState) -> float:
+        raise ZeroDivisionError
+
+
+async def test_a_mistake_of_ours_is_no_failure_of_the_endpoint() -> None:
+    """Only what the client raises is converted."""
+    async with RawServer(b"") as server, connected(wait=Broken()) as made:
+        with pytest.raises(ZeroDivisionError):
+            await model_at(server.url, made).say(ASKED)
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_what_is_no_http_is_the_bots_failure(way: str) -> None:
+    """Whichever way a bot is asked: a kind, and a line that says what came."""
+    adapter, given = WAYS[way]
+    found: dict[str, Answer] = {}
+    for name, answer in MALFORMED.items():
+
+        def reply(request: bytes, answer: bytes = answer) -> bytes:
+            return ok(b'{"id": "job"}') if way == "poll" and request.startswith(b"POST") else answer
+
+        async with RawServer(reply) as server:
+            rag: Any = await shelves.connect(adapter, {"url": server.url, **given}, {})
+            found[name] = await ask(rag, QUERY, 5)
+            await rag.aclose()
+
+    assert {name: each.text for name, each in found.items() if each.text} == {}
+    errors = {name: each.error for name, each in found.items() if each.error}
+    assert {error.kind for error in errors.values()} <= {"error", "malformed", "unreachable", "empty"}
+    assert not [error for error in errors.values() if "RawResponseMessage" in error.message]
+    assert {errors[name].kind for name in SLIPS} == {"malformed"}
+
+
+@pytest.mark.parametrize("name", UNUSUAL)
+async def test_what_is_only_unusual_is_read(name: str) -> None:
+    """A reason, a charset or a cookie that makes no sense is nothing that an answer needs."""
+    async with RawServer(UNUSUAL[name] + b"Content-Length: %d\r\n\r\n" % len(BODY) + BODY) as server:
+        rag: Any = await shelves.connect("http", {"url": server.url, "answer": "answer"}, {})
+        answer = await ask(rag, QUERY, 5)
+        await rag.aclose()
+
+    assert answer.text == "ok"
+
+
+@contextmanager
+def roles(monkeypatch: pytest.MonkeyPatch, broken: str, name: str) -> Iterator[None]:
+    """A sound endpoint for every role but one, whose endpoint breaks."""
+    with ExitStack() as stack:
+        urls = dict.fromkeys(("user", "judge", "embed"), stack.enter_context(serve_model()).url)
+        urls[broken] = stack.enter_context(serve(MALFORMED[name])).url
+        for role, url in urls.items():
+            monkeypatch.setenv(f"REHEARSAL_{role.upper()}_URL", url)
+            monkeypatch.setenv(f"REHEARSAL_{role.upper()}_KEY", "key")
+        yield
+
+
+def shop(*more: str) -> list[str]:
+    """A bot, two questions, and little patience."""
+    Path("bot.py").write_text("def answer(question):\n    return 'はい。'\n", encoding="utf-8")
+    rows = [
+        {"id": f"q{n}", "question": f"{n}番は？", "language": "ja", "reference": "はい。"} for n in range(2)
+    ]
+    lines = (json.dumps(row, ensure_ascii=False) for row in rows)
+    Path("cases.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    return ["--adapter", "bot.py:answer", "--patience", "2", "--cache", "off", *more]
+
+
+def held(monkeypatch: pytest.MonkeyPatch, broken: str, name: str, *arguments: str) -> tuple[int, Results]:
+    """The exit code of a run, and the run."""
+    with roles(monkeypatch, broken, name):
+        code = main([*arguments])
+    return code, read_run(find_run("latest", Path("runs")))
+
+
+@pytest.mark.parametrize("name", ["status is no number", "negative length"])
+def test_a_run_counts_the_judges_failures(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The conversations are held to their end; no grade, so the run is incomplete."""
+    given = shop("--cases", "cases.jsonl", "--persona", "angry", "--turns", "1", "--judges", "turn")
+    code, results = held(monkeypatch, "judge", name, "simulate", *given)
+
+    assert code == 3
+    assert results.run.status == "finished"
+    assert [score.state for score in results.scores] == ["failed"] * 2
+    assert {score.detail["kind"] for score in results.scores} <= {"unreachable", "malformed"}
+
+
+def test_a_run_leaves_out_what_the_customers_model_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The customer's failure ends its conversation, and is nobody else's."""
+    given = shop("--cases", "cases.jsonl", "--persona", "angry", "--turns", "2", "--judges", "turn")
+    code, results = held(monkeypatch, "user", "bad chunk size", "simulate", *given)
+
+    assert code == 3
+    assert [talk.ended for talk in results.conversations] == ["user_failed"] * 2
+    assert [turn.answer.error for talk in results.conversations for turn in talk.turns] == [None] * 2
+
+
+@pytest.mark.parametrize("broken", ["judge", "embed"])
+def test_an_evaluation_goes_on_as_well(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every row is asked; what the broken endpoint should have graded has failed."""
+    given = shop("--judges", "relevance,cosine")
+    code, results = held(monkeypatch, broken, "length twice", "evaluate", "cases.jsonl", *given)
+    judge = {"judge": "relevance", "embed": "cosine"}[broken]
+
+    assert code in {0, 3}
+    assert {score.judge for score in results.scores if score.state == "failed"} == {judge}
+
+
+@pytest.mark.parametrize("name", SLIPS)
+def test_doctor_says_it_in_a_line(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Model and bot: what is wrong, beside what works, and exit code 2."""
+    with roles(monkeypatch, "judge", name), serve(MALFORMED[name]) as bot:
+        code = main(["doctor", "--adapter", "http", "--set", f"url={bot.url}", "--set", "answer=answer"])
+    told = capsys.readouterr()
+    lines = [line for line in told.out.splitlines() if line.startswith("NOT OK")]
+
+    assert code == 2
+    assert [line[7:18].strip() for line in lines] == ["judge model", "bot"]
+    assert all("HTTP" in line for line in lines)
+    assert "Traceback" not in told.out + told.err

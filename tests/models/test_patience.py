@@ -1,0 +1,277 @@
+"""One call has so many seconds in all: its attempts, the waits between them, and what a 429 holds up."""
+
+import asyncio
+import contextlib
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tenacity import wait_fixed
+
+from rag_adapters._limits import Limits, within
+from simulator import Answer, Query, Transient
+from simulator.cli.app import main
+from simulator.core import shelves
+from simulator.core.errors import ModelFailure, OutOfPatience
+from simulator.core.settings import load
+from simulator.core.translations import told_in
+from simulator.models.limiter import Limiter, Pause, Rates, RetryAfter
+from simulator.models.patience import HeldUp, Notices, Patience
+from simulator.storage.run_file import find_run, read_run
+from tests.scripted_models import ASKED, GOOD, connected, model_at
+from tests.servers.faults import Reply
+from tests.servers.malformed import RawServer, ok
+from tests.servers.openai import OpenAIServer, script, serve
+from tests.virtual_time import run_virtually
+
+LATER = Reply(status=429, headers={"retry-after": "86400"})
+QUERY = Query(text="料金は？", session="s1", case="c1", language="ja")
+
+
+def test_patience_is_declared_once() -> None:
+    """By default two minutes, or as long as one answer may take; what is given holds."""
+    assert load({}, environ={}).patience == 120
+    assert load({"timeout": 600}, environ={}).patience == 600
+    assert load({"timeout": 600, "patience": 5}, environ={}).patience == 5
+    assert load({}, environ={"REHEARSAL_PATIENCE": "7.5"}).patience == 7.5
+    Path("rehearsal.toml").write_text("patience = 9\n", encoding="utf-8")
+    assert load({}, environ={}).patience == 9
+
+
+@pytest.mark.parametrize("status", [429, 503])
+async def test_to_be_asked_again_tomorrow_is_a_failure_at_once(status: int) -> None:
+    """It says how long the endpoint wants to be left alone, and is told in both languages."""
+    reply = Reply(status=status, headers={"retry-after": "86400"})
+    async with OpenAIServer(lambda _: reply) as server, connected(wait=RetryAfter(float("inf"))) as made:
+        async with asyncio.timeout(20):
+            with pytest.raises(OutOfPatience, match="it asks for 86,400 s before another call") as met:
+                await model_at(server, made).say(ASKED)
+
+    assert server.counts["chat"] == 1
+    assert "--patience is 120 s" in str(met.value)
+    assert "86,400 秒待つように" in told_in("ja", str(met.value))
+
+
+async def test_one_who_is_told_to_wait_for_ever_holds_up_nobody() -> None:
+    """Each call finds out for itself: those behind it do not wait for a day that nobody has."""
+    replies = script([LATER], lambda _: GOOD)
+    async with OpenAIServer(replies) as server, connected(calls=1, wait=RetryAfter(float("inf"))) as made:
+        models = [model_at(server, made).say([{"role": "user", "content": str(n)}]) for n in range(4)]
+        async with asyncio.timeout(20):
+            found = await asyncio.gather(*models, return_exceptions=True)
+
+    assert sorted(type(each).__name__ for each in found) == ["OutOfPatience", *["tuple"] * 3]
+
+
+async def test_attempts_and_waits_together_are_bounded() -> None:
+    """Six attempts would take .6 s and more; the call is over after its .3 s, and says why."""
+    busy = Reply(status=503, delay=0.05)
+    async with OpenAIServer(lambda _: busy) as server, connected(wait=wait_fixed(0.1)) as made:
+        made.patience = 0.3
+        started = time.monotonic()
+        with pytest.raises(OutOfPatience, match=r"503: .* \(given up after 0 s: --patience is 0\.3 s\)"):
+            await model_at(server, made).say(ASKED)
+
+    assert time.monotonic() - started < 1
+    assert server.counts["chat"] == 2
+
+
+async def test_an_attempt_is_cut_where_patience_ends() -> None:
+    """An endpoint that hangs is not waited for longer than that, whatever --timeout says."""
+    async with OpenAIServer(lambda _: Reply(GOOD, delay=3600)) as server, connected(timeout=60) as made:
+        made.patience = 0.2
+        async with asyncio.timeout(20):
+            with pytest.raises(ModelFailure, match=r"no reply within 0\.2 s"):
+                await model_at(server, made).say(ASKED)
+
+
+async def test_embeddings_out_of_patience_are_not_split_up() -> None:
+    """Each half would have patience of its own, and each quarter."""
+    async with OpenAIServer(embed=lambda _: Reply(delay=3600)) as server, connected() as made:
+        made.patience = 0.2
+        model = model_at(server, made, role="embed")
+        found = await asyncio.gather(*(model.embed([f"{n}"]) for n in range(8)), return_exceptions=True)
+
+    assert {type(each) for each in found} == {OutOfPatience}
+    assert server.counts["embeddings"] == 1
+
+
+async def test_waiting_for_a_place_of_our_own_costs_nothing() -> None:
+    """Ten calls, one at a time, take longer than the patience of each."""
+    async with OpenAIServer(lambda _: Reply(GOOD, delay=0.1)) as server, connected(calls=1) as made:
+        made.patience = 0.5
+        said = (model_at(server, made).say([{"role": "user", "content": str(n)}]) for n in range(10))
+        assert len(await asyncio.gather(*said)) == 10
+
+
+async def place(limiter: Limiter, rates: Rates, patience: Patience) -> None:
+    """Waits for a place, and leaves it."""
+    async with contextlib.AsyncExitStack() as stack:
+        await patience.queueing(stack.enter_async_context(limiter.slot(0, rates)), rates.pause)
+
+
+def test_what_a_429_holds_up_counts() -> None:
+    """A call behind it waits as long as it may, and no longer; one that could not wait fails at once."""
+
+    async def main() -> tuple[float, float, float]:
+        loop = asyncio.get_running_loop()
+        limiter, rates = Limiter(1), Rates()
+        rates.hold(30, loop.time())
+        patient, hasty, began = Patience(120), Patience(20), loop.time()
+        with pytest.raises(HeldUp, match=r"longer than --patience allows \(20 s\)"):
+            await place(limiter, rates, hasty)
+        at_once = loop.time() - began
+        await place(limiter, rates, patient)
+        waited, spent = loop.time() - began, patient.spent
+        limiter.close()
+        assert spent == pytest.approx(waited, abs=0.1)
+        return at_once, waited, spent
+
+    at_once, waited, _ = run_virtually(main())
+    assert at_once == 0
+    assert waited == pytest.approx(30, abs=0.1)
+
+
+def test_a_call_held_up_again_and_again_gives_up() -> None:
+    """Others meet one 429 after the other; those that wait behind them have an end, too."""
+
+    async def main() -> float:
+        loop = asyncio.get_running_loop()
+        limiter, rates = Limiter(1), Rates()
+        began = loop.time()
+
+        async def refused() -> None:
+            for _ in range(20):
+                rates.hold(50, loop.time())
+                await asyncio.sleep(49)
+
+        others = asyncio.create_task(refused())
+        await asyncio.sleep(0)
+        with pytest.raises(HeldUp):
+            await place(limiter, rates, Patience(120))
+        others.cancel()
+        limiter.close()
+        return loop.time() - began
+
+    assert 70 <= run_virtually(main()) <= 121
+
+
+def test_a_pause_knows_for_how_long_it_was_one() -> None:
+    """Overlapping ones count once, and what is still to come does not."""
+    pause = Pause()
+    assert pause.closed(5) == 0
+    pause.hold(10, 100)
+    pause.hold(10, 105)
+    assert [pause.closed(at) for at in (100, 104, 115, 200)] == [0, 4, 15, 15]
+    pause.hold(10, 200)
+    assert pause.closed(1000) == 25
+
+
+def test_a_long_wait_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """One line for all calls that wait for an endpoint; short waits are not worth any."""
+
+    async def main() -> None:
+        notices = Notices()
+        notices.waiting("a", 1, "short")
+        for _ in range(50):
+            notices.waiting("a", 60, "429: busy")
+        notices.waiting("b", 2, "503", since=4)
+        await asyncio.sleep(61)
+        notices.waiting("a", 30, "429: busy")
+
+    run_virtually(main())
+
+    assert capsys.readouterr().err.splitlines() == [
+        "waiting 60 s: 429: busy",
+        "waiting 2 s: 503",
+        "waiting 30 s: 429: busy",
+    ]
+
+
+def test_rates_that_let_nobody_in_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing is under way for a while: whoever watches knows why, also without a terminal."""
+
+    async def main() -> None:
+        notices, rates = Notices(), Rates()
+        limiter = Limiter(1, lambda seconds: notices.waiting("x", seconds, "the endpoint is full"))
+        rates.hold(40, asyncio.get_running_loop().time())
+        await place(limiter, rates, Patience(120))
+        limiter.close()
+
+    run_virtually(main())
+
+    assert capsys.readouterr().err == "waiting 40 s: the endpoint is full\n"
+
+
+def test_a_run_that_is_told_to_come_back_tomorrow_ends_today(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The grades have failed, each with its reason, and the run can be resumed tomorrow."""
+    Path("bot.py").write_text("def answer(question):\n    return 'はい。'\n", encoding="utf-8")
+    Path("cases.jsonl").write_text(json.dumps({"question": "料金は？", "language": "ja"}), encoding="utf-8")
+    given = ["--cases", "cases.jsonl", "--adapter", "bot.py:answer", "--turns", "1", "--judges", "turn"]
+    with serve() as user, serve(lambda _: LATER) as judge:
+        for role, server in (("USER", user), ("JUDGE", judge)):
+            monkeypatch.setenv(f"REHEARSAL_{role}_URL", server.url)
+            monkeypatch.setenv(f"REHEARSAL_{role}_KEY", "key")
+        started = time.monotonic()
+        code = main([*given, "--persona", "angry", "--timeout", "3"])
+    results = read_run(find_run("latest", Path("runs")))
+    capsys.readouterr()
+
+    assert (code, judge.counts["chat"]) == (3, 1)
+    assert time.monotonic() - started < 60
+    assert ["86,400 s" in str(score.detail) + score.reason for score in results.scores] == [True]
+
+
+async def asked(bot: Any) -> Answer | Transient:
+    """What becomes of a question."""
+    try:
+        return await bot(QUERY)  # type: ignore[no-any-return]
+    except Transient as failure:
+        return failure
+
+
+def test_a_bots_retries_end_with_patience(capsys: pytest.CaptureFixture[str]) -> None:
+    """It is not waited for when no attempt could follow; a long wait is told."""
+    times: list[float] = []
+
+    async def rag(_query: Query) -> Answer:
+        times.append(asyncio.get_running_loop().time())
+        await asyncio.sleep(1)
+        raise Transient("error", "HTTP 503", 8)
+
+    async def main() -> Answer | Transient:
+        bot: Any = within(Limits(retries=9), rag)
+        bot.patience = 25
+        return await asked(bot)
+
+    failure = run_virtually(main())
+
+    assert str(failure) == "HTTP 503 (3 attempts) (it asks for 8 s before another question)"
+    assert capsys.readouterr().err == "waiting 8 s: the bot: HTTP 503\n"
+
+
+async def test_a_bot_has_the_patience_of_its_run() -> None:
+    """Whichever adapter asks again; one that does not has no use for it."""
+    settings = {"url": "http://127.0.0.1:1/chat", "answer": "a"}
+    patient: Any = await shelves.connect("http", {**settings, "retries": "2"}, {"patience": 7.0})
+    plain: Any = await shelves.connect("http", settings, {"patience": 7.0})
+
+    assert patient.patience == 7
+    assert not hasattr(plain, "patience")
+
+
+@pytest.mark.parametrize("asked_for", ["2", "Wed, 21 Oct 2015 07:28:02 GMT"])
+async def test_a_bot_may_say_when_as_a_date(asked_for: str) -> None:
+    """By the clock of the bot, where it tells what that shows."""
+    headers = (f"Retry-After: {asked_for}".encode(), b"Date: Wed, 21 Oct 2015 07:28:00 GMT")
+    async with RawServer(ok(b"{}", *headers, status=b"503 Busy")) as server:
+        for adapter, given in (("http", {"answer": "a"}), ("openai_chat", {"model": "m"})):
+            rag: Any = await shelves.connect(adapter, {"url": server.url, **given}, {})
+            failure = await asked(rag)
+            await rag.aclose()
+            assert isinstance(failure, Transient)
+            assert failure.wait == 2

@@ -1,0 +1,335 @@
+"""The page in a real browser: readable, usable by keyboard, and inert whatever it shows."""
+
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.core.types import Language, Results
+from simulator.report.html import render, side_by_side
+from simulator.report.judges import standings
+from tests.rehearsed import hostile, large, rehearsed
+from tests.rehearsed_page import everywhere, full
+from tests.report.test_html import XSS, compared, painted, rendered
+from tests.xss import PAYLOADS
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
+]
+
+# The contrast of text and background as WCAG 2 defines it; colours as the browser computed them.
+CONTRAST = """selector => {
+  const rgb = (text) => text.match(/[\\d.]+/g).slice(0, 3).map(Number);
+  const linear = (c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+  const light = (text) => rgb(text).map((c) => linear(c / 255))
+    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+  const behind = (e) => { for (let up = e; up; up = up.parentElement) {
+    const colour = getComputedStyle(up).backgroundColor; if (!colour.endsWith(", 0)")) return colour; } };
+  return [...document.querySelectorAll(selector)].map((e) => {
+    const [a, b] = [light(getComputedStyle(e).color), light(behind(e))].sort((x, y) => y - x);
+    return (a + 0.05) / (b + 0.05); });
+}"""
+TEXTS = (
+    ".turn.red .desk p", ".mark strong", ".tag", ".heat td", ".verdict", ".big", ".fine", ".reply", ".user p",
+    ".notes li", ".score", ".label strong", ".banner", ".fold summary", ".hello p", ".heat td small",
+    ".badge", ".flaw", ".flaws b", ".mood", ".link", ".brief b", "figcaption small",
+    ".tag.moderate", ".trusted td",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """One Chromium for all tests of the module."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as started:
+        opened = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def tab(browser: Any) -> Any:
+    """One tab of it, in which the tests open their pages: a page keeps nothing for the next one."""
+    return watched(browser.new_context().new_page())
+
+
+def watched(page: Any) -> Any:
+    """A tab that keeps the errors, dialogs and requests of its pages."""
+    page.troubles = []
+    page.on("console", lambda message: page.troubles.append(message.text))
+    page.on("pageerror", lambda error: page.troubles.append(str(error)))
+    page.on("dialog", lambda dialog: (page.troubles.append(dialog.message), dialog.dismiss()))
+    page.on("request", lambda r: page.troubles.append(r.url) if not r.url.startswith("file:") else None)
+    return page
+
+
+def show(tab: Any, folder: Path, results: Results) -> Any:
+    """The report of a run in a browser."""
+    return opened(tab, folder, rendered(results))
+
+
+def opened(tab: Any, folder: Path, html: str, scheme: str = "light") -> Any:
+    """A page in the tab, which shows it as if it were the first."""
+    file = folder / "report.html"
+    file.write_text(html, encoding="utf-8")
+    tab.set_viewport_size({"width": 1280, "height": 900})
+    tab.emulate_media(media="screen", color_scheme=scheme)
+    tab.mouse.move(0, 0)
+    tab.troubles.clear()
+    tab.goto(file.as_uri())
+    return tab
+
+
+def trusted(language: Language = "ja") -> str:
+    """A page with everything, standings among it."""
+    run = painted(full(language, offline=True))
+    return render(*run, language, standings(run.results, run.summary, language))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_text_can_be_read(tab: Any, tmp_path: Path, scheme: str) -> None:
+    """Contrast of at least 4.5 to 1 in both schemes, on red and in the heat map too."""
+    page = opened(tab, tmp_path, trusted(), scheme=scheme)
+
+    for selector in TEXTS:
+        found = page.evaluate(CONTRAST, selector)
+        assert found, selector
+        assert min(found) >= 4.5, (selector, min(found))
+    assert page.troubles == []
+
+
+def test_nothing_needs_sideways_scrolling(tab: Any, tmp_path: Path) -> None:
+    """Also on a telephone, with every conversation open."""
+    page = opened(tab, tmp_path, compared())
+    page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+
+    for width in (320, 390, 768, 1280):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_red_turns_are_walked_by_key(tab: Any, tmp_path: Path) -> None:
+    """The key n goes to the next, p back, and their conversations open."""
+    page = show(tab, tmp_path, rehearsed())
+    visited = []
+    for key in "nnnp":
+        page.keyboard.press(key)
+        visited.append(page.evaluate("document.activeElement.id"))
+
+    assert visited == ["c2-t1", "c2-t2", "c2-t3", "c2-t2"]
+    assert page.locator("#c2-t2 .desk").is_visible()
+    assert page.troubles == []
+
+
+def test_conversations_are_searched_and_filtered(tab: Any, tmp_path: Path) -> None:
+    """By word (full width or half), by persona, by red."""
+    page = show(tab, tmp_path, rehearsed())
+    visible = "document.querySelectorAll('.talk:not([hidden])').length"
+    page.keyboard.press("s")
+    page.keyboard.type("４,８００円　解約")
+    by_word = page.evaluate(visible)
+    page.fill("#search", "")
+    page.select_option("#persona", "2")
+    by_persona = page.evaluate(visible)
+    page.select_option("#persona", "")
+    page.locator("h1").click()
+    page.keyboard.press("r")
+
+    assert (by_word, by_persona, page.evaluate(visible)) == (2, 2, 5)
+    assert page.inner_text("#shown") == "5 / 6 会話"
+
+
+def test_a_figure_of_the_map_leads_to_its_conversations(tab: Any, tmp_path: Path) -> None:
+    """Of that customer, with a grade below the limit; the filters show it, and one button clears them."""
+    page = show(tab, tmp_path, full())
+    visible = "[...document.querySelectorAll('.talk:not([hidden])')].map((talk) => talk.id).join()"
+    page.locator(".heat td.first a").click()
+    narrowed = page.evaluate(visible)
+    page.click("#clear")
+
+    assert narrowed == "c2"
+    assert page.evaluate(visible) == "c1,c2,c3,c4,c5,c6"
+
+
+def test_conversations_are_found_by_end_and_severity(tab: Any, tmp_path: Path) -> None:
+    """How it ended, how grave the worst is; a combination that fits nothing says so."""
+    page = show(tab, tmp_path, full())
+    page.select_option("#ended", "gave_up")
+    gave_up = page.inner_text("#shown")
+    page.select_option("#severity", "minor")
+    nothing = page.is_visible("#nothing")
+    page.select_option("#ended", "")
+    page.select_option("#severity", "moderate")
+
+    assert (gave_up, nothing) == ("1 / 6 会話", True)
+    assert page.inner_text("#shown") == "2 / 6 会話"
+
+
+def test_a_turn_has_a_link_of_its_own(tab: Any, tmp_path: Path) -> None:
+    """It opens the conversation, is copied by one click, and the copy says so."""
+    page = show(tab, tmp_path, full())
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(page.url + "#c5-t2")
+    at_once = page.locator("#c5-t2 .desk").is_visible()
+    page.locator("#c5-t1 .link").click()
+    page.wait_for_selector("#c5-t1 > output")
+
+    assert at_once
+    assert page.evaluate("location.hash") == "#c5-t1"
+    assert page.evaluate("navigator.clipboard.readText()").endswith("report.html#c5-t1")
+    assert page.inner_text("#c5-t1 > output") == "リンクをコピーしました"
+
+
+def test_underlined_words_name_their_passage(tab: Any, tmp_path: Path) -> None:
+    """By focus the note is lit; by Enter the passage opens below the answer."""
+    page = show(tab, tmp_path, full())
+    flaw = page.locator("#c2-t1 a.flaw").first
+    flaw.focus()
+    lit = page.evaluate("document.querySelector('.flaws .lit').id")
+    page.keyboard.press("Enter")
+
+    assert lit == "c2-t1f1"
+    assert page.inner_text("#c2-t1f1 p").startswith("24か月以内に解約された場合")
+    assert "17-early-termination-fee" in (flaw.get_attribute("title") or "")
+    assert page.troubles == []
+
+
+def test_everything_can_be_reached_by_keyboard(tab: Any, tmp_path: Path) -> None:
+    """The first stop skips to the content, and whatever has the focus shows it."""
+    page = show(tab, tmp_path, full())
+    page.keyboard.press("Tab")
+    skip = page.evaluate("document.activeElement.className")
+    outlines = []
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        outlines.append(page.evaluate("getComputedStyle(document.activeElement).outlineStyle"))
+
+    assert skip == "skip"
+    assert "none" not in outlines
+
+
+@pytest.mark.parametrize(
+    ("page_of", "language", "scheme"),
+    [(trusted, "ja", "light"), (trusted, "en", "dark"), (compared, "en", "light"), (compared, "ja", "dark")],
+)
+def test_axe_finds_nothing_serious(
+    tab: Any, tmp_path: Path, page_of: Any, language: Language, scheme: str
+) -> None:
+    """The rules of axe-core on the whole page, with everything unfolded."""
+    page = opened(tab, tmp_path, page_of(language), scheme=scheme)
+    page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    page.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8"))
+    found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")["violations"]
+    grave = [
+        (each["id"], [node["target"] for node in each["nodes"][:3]])
+        for each in found
+        if each["impact"] in ("serious", "critical")
+    ]
+
+    assert grave == []
+
+
+def test_a_passage_opens_where_it_is_named(tab: Any, tmp_path: Path) -> None:
+    """And closes again."""
+    page = show(tab, tmp_path, rehearsed())
+    page.evaluate("document.querySelectorAll('.talk, .fold').forEach((fold) => { fold.open = true; })")
+    passage = page.locator("#c2-t1 .shelf li p")
+    page.locator("#c2-t1 .shelf a").first.click()
+    opened = passage.inner_text()
+    page.locator("#c2-t1 .shelf a").first.click()
+
+    assert opened.startswith("24か月以内に解約された場合")
+    assert passage.count() == 0
+
+
+def test_it_is_complete_without_a_script(browser: Any, tmp_path: Path) -> None:
+    """Links open what they lead to, and there is no dead control."""
+    page = show(watched(browser.new_context(java_script_enabled=False).new_page()), tmp_path, rehearsed())
+    page.locator(".fixes a").first.click()
+
+    assert page.locator("#c2-t1 .desk").is_visible()
+    assert not page.locator(".tools").is_visible()
+
+
+def test_printing_shows_what_is_red(tab: Any, tmp_path: Path) -> None:
+    """Folded or not, each turn once, without the controls and with a word on where the rest is."""
+    page = show(tab, tmp_path, large(40))
+    page.emulate_media(media="print")
+    seen = "(selector) => [...document.querySelectorAll(selector)].filter((e) => e.checkVisibility()).length"
+
+    assert page.evaluate(seen, ".turn") == page.evaluate(seen, ".turn.red.paper") > 0
+    assert page.evaluate(seen, ".turn, blockquote") == page.locator(".turn.paper, blockquote").count()
+    assert page.evaluate(seen, ".tools, .passage, #technical") == 0
+    assert page.locator(".paper-only").is_visible()
+
+
+def test_a_table_that_is_cut_off_says_so(tab: Any, tmp_path: Path) -> None:
+    """A mark at its edge, gone at the end; the first column stays, and the verdict is in sight."""
+    page = opened(tab, tmp_path, compared())
+    page.set_viewport_size({"width": 390, "height": 800})
+    marked = (
+        "(mark) => getComputedStyle(document.querySelector('.scroll:has(.heat)'), '::after').opacity === mark"
+    )
+    page.wait_for_function(marked, arg="1")
+    page.evaluate("document.querySelector('.scroll:has(.heat)').scrollLeft = 9999")
+    page.wait_for_function(marked, arg="0")
+    verdict = page.locator(".judged tbody td").first.bounding_box()
+
+    assert page.locator(".heat tbody th").first.bounding_box()["x"] >= 0
+    assert verdict["x"] + verdict["width"] < 390
+
+
+def test_hostile_text_runs_nothing(tab: Any, tmp_path: Path) -> None:
+    """No dialog, no request, no violation of the policy to report, and the title says what was said."""
+    page = show(tab, tmp_path, hostile(XSS))
+
+    assert page.troubles == []
+    assert page.locator("script").count() == 1
+    assert page.locator("img, iframe, object, embed, link, base").count() == 0
+
+
+CENSUS = """() => [...document.querySelectorAll('*')].map((each) =>
+  `${each.tagName} ${each.getAttributeNames().filter((name) => name !== 'open').sort().join()}`)"""
+
+
+def census(page: Any) -> Counter[str]:
+    """How many elements of each kind there are, by tag and attributes."""
+    return Counter(page.evaluate(CENSUS))
+
+
+@pytest.fixture(scope="module")
+def harmless(tab: Any, tmp_path_factory: pytest.TempPathFactory) -> Counter[str]:
+    """The elements of a page on which everything that others write is a plain word."""
+    return census(opened(tab, tmp_path_factory.mktemp("harmless"), beside_itself("harmless")))
+
+
+def beside_itself(text: str) -> str:
+    """A page that says `text` wherever it can, held against an earlier run that says it, too."""
+    run = everywhere(text)
+    return side_by_side(painted(run.model_copy(update={"scores": ()})), painted(run), "ja")
+
+
+@pytest.mark.parametrize("place", range(0, len(PAYLOADS), 8))
+def test_no_payload_leaves_its_text(tab: Any, tmp_path: Path, harmless: Counter[str], place: int) -> None:
+    """Eight at a time, in every place, also after every control was used: no script, request or element."""
+    payload = " ".join(PAYLOADS[place : place + 8])
+    page = opened(tab, tmp_path, beside_itself(payload))
+    found = census(page)
+    page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    page.fill("#search", payload.replace("\n", " ").replace("\x00", "")[:80])
+    page.click("#clear")
+    page.locator("a.flaw").first.click()
+    page.locator(".shelf a").first.click()
+    page.keyboard.press("n")
+
+    assert {kind for kind in found if kind not in harmless} == set()
+    assert page.evaluate("window.hit") is None
+    assert page.evaluate("location.protocol") == "file:"
+    assert page.troubles == []

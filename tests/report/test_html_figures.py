@@ -1,0 +1,85 @@
+"""The figures of the page: what is red, what stands apart, how low a score can be, what is printed."""
+
+import re
+
+import pytest
+
+from simulator.core.translations import Words
+from simulator.core.types import RedRules
+from simulator.report.html import shade
+from simulator.report.html_charts import Heat, charts, heat_map
+from simulator.report.judges import UNKNOWN
+from simulator.stats.figures import Mean
+from tests.rehearsed import large, rehearsed
+from tests.rehearsed_page import full
+from tests.report.test_html import painted, rendered
+
+
+def map_of(*overall: float, limit: float = 0.7) -> Heat:
+    """The heat map of customers with these means, ten conversations each."""
+    summary = painted(rehearsed("en")).summary
+    (each, *_), judges = summary.personas, {"turn": summary.judges["turn"]}
+    rows = tuple(
+        each.model_copy(update={"score": m, "judges": {"turn": Mean(mean=m, n=10, planned=10)}})
+        for m in overall
+    )
+    told = {"personas": rows, "judges": judges, "rules": RedRules(overall=limit)}
+    return heat_map(summary.model_copy(update=told), UNKNOWN, ["turn"], Words("en"))
+
+
+@pytest.mark.parametrize(
+    ("overall", "named"),
+    [((0.56, 0.57, 0.58, 0.59), False), ((0.4, 0.57, 0.58), True), ((0.56,), False), ((0.8, 0.9), False)],
+)
+def test_no_cell_is_named_that_does_not_stand_apart(overall: tuple[float, ...], named: bool) -> None:
+    """The lowest of customers who are alike is lowest by chance, and one alone stands apart from nobody."""
+    assert bool(map_of(*overall).first) == named
+
+
+def test_figures_that_read_the_same_are_equally_red() -> None:
+    """69.6 of 70 is not shown as 70, nor coloured as if it were."""
+    cells = [row.squares[1] for row in map_of(0.696, 0.7004, 0.5951, 0.6049).rows[:4]]
+
+    assert [(cell.text, cell.red) for cell in cells] == [
+        ("69.6", True), ("70", False), ("60", True), ("60", True),
+    ]  # fmt: skip
+    assert [shade(cell.value, 0.7) for cell in cells] == ["2", "3", "2", "2"]
+
+
+def test_a_figure_never_stands_on_the_line_of_the_limit() -> None:
+    """It goes below its dot where it would."""
+    run = painted(full("en"))
+    (chart, *_) = charts(run.results, run.summary, Words("en"))
+    (limit,) = [tick.y for tick in chart.ticks if tick.limit]
+
+    assert all(not dot.at - 13 < limit < dot.at for dot in chart.dots)
+
+
+def test_the_lowest_score_is_marked_where_there_is_one() -> None:
+    """Grades of 1 to 5 are divided by 5; shares begin at 0."""
+    graded = full("en")
+    shares = [s.model_copy(update={"scale": (0, 1)}) for s in graded.scores]
+    page, without = (rendered(run, "en") for run in (graded, graded.model_copy(update={"scores": shares})))
+
+    assert "The lowest possible score is 20 (grades 1 to 5, divided by 5)." in page
+    assert ">min. 20</text>" in page
+    assert "lowest possible score" not in without
+
+
+def test_passages_have_their_titles_most_often_red_first() -> None:
+    """The others are folded; every one can still be linked to."""
+    page = rendered(large(30))
+    shelf = page[page.index('<h2 id="shelf"') : page.index('<details id="technical"')]
+    red = [int(n) for n in re.findall(r"要確認 (\d+) ターン", shelf)]
+
+    assert red == sorted(red, reverse=True)
+    assert set(re.findall(r'href="#(p\d+)"', page)) <= set(re.findall(r'id="(p\d+)"', shelf))
+
+
+def test_every_red_turn_is_on_paper_once() -> None:
+    """Under its question, or else with its conversation."""
+    results = full("en")
+    summary, page = painted(results).summary, rendered(results, "en")
+    quoted = page.count("<blockquote>")
+
+    assert quoted + page.count('class="turn red paper"') == summary.red

@@ -1,0 +1,387 @@
+"""A run plays and grades everything that is open, in any order the same, and stops cleanly."""
+
+import asyncio
+import contextlib
+import re
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simulator.core.settings import Settings
+from simulator.core.types import Conversation, Ended, Query, Rag, Results
+from simulator.runner.context import RunContext
+from simulator.runner.plan import read_plan
+from simulator.runner.run import create_run, perform, rehearse
+from simulator.storage.run_file import RunFile, read_run
+from tests.playing import RUBRICS, Quiet, a_case, a_run, a_stage, a_talk, echo
+from tests.servers.faults import Reply
+from tests.servers.openai import OpenAIServer, play
+
+JUDGES = (*RUBRICS, "cosine")
+ID = "20261121-090400-angry-0001"
+
+
+def questions(count: int) -> tuple[Conversation, ...]:
+    """So many conversations to be held."""
+    return tuple(
+        a_talk(a_case(id=f"q{n}", question=f"質問その{n}について教えてください")) for n in range(count)
+    )
+
+
+@asynccontextmanager
+async def staged(server: OpenAIServer | None = None, **settings: Any) -> AsyncIterator[RunContext]:
+    """A stage that is closed in the end."""
+    stage = a_stage(server, **({"judges": JUDGES} | settings))
+    try:
+        yield stage
+    finally:
+        await stage.close(None)
+
+
+async def run(
+    folder: Path,
+    plan: Sequence[Conversation] = (),
+    server: OpenAIServer | None = None,
+    rag: Rag = echo,
+    progress: Quiet | None = None,
+    **settings: Any,
+) -> tuple[Results, str | None]:
+    """A new run from beginning to end, and why it stopped early."""
+    with contextlib.closing(a_run(folder, plan or questions(3))) as file:
+        async with staged(server, **settings) as stage:
+            stopped = await rehearse(file, stage, rag, progress or Quiet())
+        return file.results(), stopped
+
+
+async def resumed(
+    results: Results, folder: Path, server: OpenAIServer | None, **settings: Any
+) -> tuple[Results, str | None]:
+    """The same run taken up again."""
+    with contextlib.closing(RunFile.reopen(folder / results.run.id / "run.sqlite")) as file:
+        file.reopened()
+        async with staged(server, **settings) as stage:
+            stage.ledger.roles = dict(results.spending)
+            stopped = await rehearse(file, stage, echo, Quiet())
+        return file.results(), stopped
+
+
+def played(results: Results) -> dict[str, Any]:
+    """What was said, how it ended and what was graded, without times."""
+    talks = {
+        c.id: ([(t.user, t.answer.text, t.broken_rules) for t in c.turns], c.ended, c.reason, c.closing)
+        for c in results.conversations
+    }
+    grades = {(s.conversation, s.turn, s.judge): s.model_dump() for s in results.scores}
+    return {"talks": talks, "grades": grades}
+
+
+async def test_everything_is_played_and_graded(tmp_path: Path) -> None:
+    """Each conversation has an ending, each turn a score of each judge, each call its place in the books."""
+    progress = Quiet()
+    async with OpenAIServer() as server:
+        results, stopped = await run(tmp_path, server=server, progress=progress)
+    turns = [(c.id, turn.index) for c in results.conversations for turn in c.turns]
+
+    assert stopped is None
+    assert results.run.status == "finished"
+    assert results.run.seconds > 0
+    assert {c.ended for c in results.conversations} == {Ended.TURN_LIMIT}
+    assert len(turns) == 9
+    assert Counter((s.conversation, s.turn) for s in results.scores) == dict.fromkeys(turns, 6)
+    without = {"similarity", "cosine", "groundedness"}  # no references, and a bot that shows no passages
+    assert {s.state for s in results.scores if s.judge not in without} == {"scored"}
+    assert {role: spent.calls for role, spent in results.spending.items()} == {
+        "user": 9, "judge": 9, "embed": 3,
+    }  # fmt: skip
+    assert server.counts["chat"] == 18
+    assert 1 <= server.counts["embeddings"] <= 3  # those asked for at the same moment go out together
+    assert (progress.turns, progress.over) == (9, 3)
+    assert sorted(progress.grades) == sorted((*turn, 6) for turn in turns)
+
+
+async def test_the_judges_of_a_turn_run_beside_the_next(tmp_path: Path) -> None:
+    """The grades of turn 1 may wait for the end of the talk: nobody in the dialogue waits for them."""
+    last_line = asyncio.Event()
+    lines: list[str] = []
+
+    class Slow(OpenAIServer):
+        async def _chat(self, request: Any, body: Any) -> Any:
+            if body["model"] == "judge-model":
+                await asyncio.wait_for(last_line.wait(), 20)
+            response = await super()._chat(request, body)
+            lines.append(body["model"])
+            if lines.count("user-model") == 3:
+                last_line.set()
+            return response
+
+    async with Slow() as server:
+        results, stopped = await run(tmp_path, questions(1), server, judges=("turn", "fluency"), timeout=30)
+
+    assert stopped is None
+    assert [s.state for s in results.scores] == ["scored"] * 6
+    assert lines[-3:] == ["judge-model"] * 3
+
+
+@pytest.mark.parametrize("online", [True, False])
+async def test_the_same_seed_plays_the_same_run(tmp_path: Path, online: bool) -> None:
+    """However many conversations run at once; another seed plays another run."""
+
+    async def once(name: str, **settings: Any) -> dict[str, Any]:
+        if not online:
+            return played((await run(tmp_path / name, **settings))[0])
+        async with OpenAIServer() as server:
+            return played((await run(tmp_path / name, server=server, **settings))[0])
+
+    first = await once("a", concurrency=32)
+    again = await once("b", concurrency=1)
+
+    assert first == again
+    if not online:  # the fake endpoint does not look at seeds
+        assert (await once("c", seed=7))["talks"] != first["talks"]
+
+
+async def test_separate_and_combined_judging_score_alike(tmp_path: Path) -> None:
+    """The same judges on the same turns, skipped where they were skipped."""
+    async with OpenAIServer() as server:
+        combined, _ = await run(tmp_path / "a", server=server, judging="combined")
+        separate, _ = await run(tmp_path / "b", server=server, judging="separate")
+
+    assert [(s.conversation, s.turn, s.judge, s.state) for s in combined.scores] == [
+        (s.conversation, s.turn, s.judge, s.state) for s in separate.scores
+    ]
+
+
+async def test_concurrency_is_a_limit(tmp_path: Path) -> None:
+    """No more conversations are held at once, and no task waits for each of those that have to wait."""
+    busy = most = tasks = 0
+
+    async def rag(query: Query) -> str:
+        nonlocal busy, most, tasks
+        busy += 1
+        most, tasks = max(most, busy), max(tasks, len(asyncio.all_tasks()))
+        await asyncio.sleep(0)
+        busy -= 1
+        return f"{query.text}ですね。"
+
+    await run(tmp_path, questions(200), rag=rag, concurrency=4, turns=1, judges=("fluency",))
+
+    assert most == 4
+    assert tasks < 150
+
+
+def denied(server: OpenAIServer, role: str) -> Callable[[Any], Any]:
+    """An endpoint that refuses the key of one role."""
+
+    def reply(request: Any) -> Any:
+        return Reply(status=401) if request["model"] == f"{role}-model" else play(request)
+
+    return reply
+
+
+async def test_a_bot_that_never_waits_keeps_nobody_waiting(tmp_path: Path) -> None:
+    """Grades are given between its conversations, not heaped up until the last."""
+    heaped = 0
+
+    async def rag(query: Query) -> str:
+        nonlocal heaped
+        heaped = max(heaped, len(asyncio.all_tasks()))
+        return f"{query.text}ですね。"
+
+    await run(tmp_path, questions(300), rag=rag, concurrency=2, turns=1, judges=("fluency",))
+
+    assert heaped < 150  # they are counted beside the loop, which goes on meanwhile
+
+
+@pytest.mark.parametrize("role", ["user", "judge"])
+async def test_a_refused_key_stops_the_run_at_once(tmp_path: Path, role: str) -> None:
+    """Nothing more is asked, what was said is kept, and the line says which key to look at."""
+    async with OpenAIServer() as server:
+        server.reply = denied(server, role)
+        results, stopped = await run(tmp_path, questions(50), server, concurrency=2, judges=("turn",))
+
+    assert stopped is not None
+    assert f"REHEARSAL_{role.upper()}_KEY" in stopped
+    assert results.run.status == "stopped"
+    assert server.counts["chat"] <= 25  # of some 350
+    endings = Counter(c.ended for c in results.conversations)
+    assert set(endings) == {None, Ended.INTERRUPTED}
+    assert endings[None] >= 44
+
+
+async def test_a_customer_that_fails_is_no_stop(tmp_path: Path) -> None:
+    """A customer model that answers nonsense ends its conversation; the turn before is graded."""
+
+    def reply(request: Any) -> Any:
+        return "{" if request["model"] == "user-model" else play(request)
+
+    async with OpenAIServer(reply) as server:
+        results, stopped = await run(tmp_path, server=server)
+
+    assert stopped is None
+    assert {c.ended for c in results.conversations} == {Ended.USER_FAILED}
+    assert results.run.status == "finished"
+    assert len(results.scores) == 18
+
+
+async def test_a_spent_budget_stops_the_run(tmp_path: Path) -> None:
+    """What is paid for is stored; open conversations say `budget`; a larger budget goes on from there."""
+    priced: dict[str, Any] = {
+        "user_model": "gpt-4.1-mini",
+        "judge_model": "gpt-4.1",
+        "embed_model": "text-embedding-3-small",
+    }
+    async with OpenAIServer() as server:
+        whole, _ = await run(tmp_path / "whole", questions(6), server, **priced)
+        server.counts.clear()
+        cut, why = await run(tmp_path, questions(6), server, budget=0.08, concurrency=2, **priced)
+        spent = sum(role.cost_usd or 0 for role in cut.spending.values())
+        paid = {(s.conversation, s.turn) for s in cut.scores}
+        calls = server.counts["chat"]
+        still, again = await resumed(cut, tmp_path, server, budget=0.02, **priced)
+        assert server.counts["chat"] == calls
+        done, nothing = await resumed(still, tmp_path, server, budget=9, **priced)
+
+    assert re.fullmatch(
+        r"the budget of 0\.08 USD is spent \(.* paid, .*\); a larger --budget goes on", why or ""
+    )
+    assert again is not None
+    assert cut.run.status == "stopped"
+    assert {c.ended for c in cut.conversations} > {Ended.BUDGET}
+    assert 0.03 < spent <= 0.08
+    assert calls == cut.spending["user"].calls + cut.spending["judge"].calls
+    assert 0 < len(paid) < 18
+    assert (nothing, played(done)) == (None, played(whole))
+    assert done.spending["judge"].calls == 18
+
+
+async def test_a_bug_of_ours_surfaces(tmp_path: Path) -> None:
+    """It is not swallowed, and the run stays resumable with what it has."""
+
+    class Broken(Quiet):
+        def turn(self, conversation: Conversation) -> None:
+            """Fails on the second turn."""
+            super().turn(conversation)
+            if self.turns == 2:
+                raise ZeroDivisionError
+
+    with pytest.raises(ExceptionGroup) as met:
+        await run(tmp_path, progress=Broken())
+    broken = read_run(tmp_path / ID / "run.sqlite")
+    again, stopped = await resumed(broken, tmp_path, None)
+    whole, _ = await run(tmp_path / "whole")
+
+    assert met.group_contains(ZeroDivisionError)
+    assert broken.run.status == "interrupted"
+    assert stopped is None
+    assert played(again) == played(whole)
+
+
+async def test_an_interruption_is_taken_up_again(tmp_path: Path) -> None:
+    """Cancelled while the bot thinks, the run ends cleanly; resumed, it comes to what it would have."""
+    asked = asyncio.Event()
+    count = 0
+
+    async def rag(query: Query) -> str:
+        nonlocal count
+        count += 1
+        if count == 4:
+            asked.set()
+            await asyncio.Event().wait()
+        return await echo(query)
+
+    async with OpenAIServer() as server:
+        running = asyncio.create_task(run(tmp_path, server=server, rag=rag, concurrency=1))
+        await asked.wait()
+        running.cancel()
+        cut, stopped = await running
+        whole = played((await run(tmp_path / "whole", server=server))[0])
+        server.requests.clear()
+        again, why = await resumed(cut, tmp_path, server)
+
+    assert (stopped, why, cut.run.status) == ("interrupted", None, "interrupted")
+    assert [c.ended for c in cut.conversations] == [Ended.TURN_LIMIT, Ended.INTERRUPTED, None]
+    assert played(again) == whole
+    assert again.run.status == "finished"
+
+
+async def test_only_failed_grades_are_tried_again(tmp_path: Path) -> None:
+    """On resume a judge that failed is asked once more, the others of its turn are not."""
+
+    def reply(request: Any) -> Any:
+        asked = list(request.get("response_format", {})["json_schema"]["schema"]["properties"])
+        return "no" if request["model"] == "judge-model" and asked[0] == "reason" else play(request)
+
+    async with OpenAIServer(reply) as server:
+        first, _ = await run(
+            tmp_path, questions(1), server, judging="separate", judges=("turn", "fluency"), turns=1
+        )
+        states = {s.judge: s.state for s in first.scores}
+        server.reply = play
+        server.requests.clear()
+        second, _ = await resumed(
+            first, tmp_path, server, judging="separate", judges=("turn", "fluency"), turns=1
+        )
+
+    assert states == {"turn": "scored", "fluency": "failed"}
+    assert len(server.requests) == 1
+    assert {s.judge: s.state for s in second.scores} == {"turn": "scored", "fluency": "scored"}
+
+
+async def test_a_bot_that_fails_is_graded(tmp_path: Path) -> None:
+    """Two failures in a row end each conversation; every judge of the turn gives the lowest grade."""
+
+    async def rag(query: Query) -> str:
+        raise OSError("down")
+
+    results, stopped = await run(tmp_path, rag=rag)
+
+    assert stopped is None
+    assert {(c.ended, len(c.turns)) for c in results.conversations} == {(Ended.RAG_FAILED, 2)}
+    assert {s.value for s in results.scores if s.state == "scored"} == {0.2}
+    assert {s.judge for s in results.scores if s.state == "skipped"} == {"similarity", "cosine"}
+
+
+class Bot:
+    """A bot that notes when it is closed."""
+
+    closed = 0
+
+    async def __call__(self, query: Query) -> str:
+        """The answer."""
+        return await echo(query)
+
+    async def aclose(self) -> None:
+        """Closes it."""
+        Bot.closed += 1
+
+
+async def test_a_run_is_made_of_its_settings(tmp_path: Path) -> None:
+    """The run file knows settings, prompts, models and versions; the bot is closed in the end."""
+    (tmp_path / "own.py").write_text("from tests.runner.test_run import Bot as connect\n", encoding="utf-8")
+    settings = Settings(
+        persona=("angry",), limit=2, adapter="own.py:connect", offline=True, runs=str(tmp_path / "runs")
+    )
+    plan, personas = read_plan(settings)
+    stage = a_stage(**settings.model_dump(exclude={"cache", "judges"}))
+    path, stopped = await perform(stage, plan, lambda: create_run(settings, stage, plan, personas), Quiet())
+    found = read_run(path).run
+
+    assert (stopped, found.status, found.offline, Bot.closed) == (None, "finished", True, 1)
+    assert found.settings["greeting"] == {"ja": stage.greeting("ja"), "en": stage.greeting("en")}
+    assert set(found.models.values()) == {"lexical"}
+    assert {"rehearsal", "python", "openai"} <= set(found.versions)
+    assert {"user:angry", "judge:turn"} <= set(found.prompts)
+    assert "resume" not in found.settings
+
+
+async def test_nothing_is_left_behind_when_the_bot_cannot_connect(tmp_path: Path) -> None:
+    """The run file is opened last."""
+    stage = a_stage(adapter="nowhere.py:answer", runs=str(tmp_path / "runs"))
+
+    with pytest.raises(Exception, match="no such file"):
+        await perform(stage, questions(1), lambda: pytest.fail("opened"), Quiet())
+    assert not (tmp_path / "runs").exists()

@@ -1,0 +1,343 @@
+"""People work in the sheet before, between and during pushes: nothing that they did is lost."""
+
+import random
+from collections.abc import Callable, Iterator
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from simulator.core.errors import InputError
+from simulator.sheets.google_api import target
+from simulator.sheets.google_pull import pull
+from simulator.sheets.google_push import push
+from tests.properties import examples
+from tests.pushing import (
+    KEY,
+    TITLE,
+    Meddled,
+    at,
+    cell,
+    column,
+    letter,
+    patient,
+    pushed,
+    review,
+    row_of,
+    sheets_server,
+)
+from tests.servers.sheets import SheetsServer
+from tests.servers.sheets_people import Person
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[SheetsServer]:
+    with sheets_server(monkeypatch) as running:
+        yield running
+
+
+def filled(server: SheetsServer) -> Person:
+    """A pushed run in which Mari has written to every row."""
+    pushed(review())
+    mari = server.person(KEY)
+    for key in "abc":
+        mari.type(TITLE, at(server, f"r1/{key}", "comment"), f"私見 {key}")
+        mari.type(TITLE, at(server, f"r1/{key}", "judge_is"), "採点が誤り")
+    return mari
+
+
+def comments(title: str = TITLE) -> dict[str, str]:
+    """The team's comments by the rows' keys, as read back."""
+    rows = pull(target(KEY), ["review"], door=patient()).rows["review"]
+    return {row.key: row.cells.get("comment", "") for row in rows}
+
+
+def sort_by_score(server: SheetsServer, mari: Person) -> None:
+    mari.sort(TITLE, "A2:I60", letter(column(server, "question")), descending=True)
+
+
+def insert_columns(server: SheetsServer, mari: Person) -> None:
+    mari.insert_columns(TITLE, "B", 2)
+
+
+def move_columns(server: SheetsServer, mari: Person) -> None:
+    mari.move_column(TITLE, "コメント", "キー")
+
+
+def insert_rows(server: SheetsServer, mari: Person) -> None:
+    mari.insert_rows(TITLE, 1, 2)
+    mari.insert_rows(TITLE, 5)
+
+
+def rename_all(server: SheetsServer, mari: Person) -> None:
+    for old in ("質問", "回答1", "コメント", "点"):
+        mari.rename_header(TITLE, old, f"{old}（改）")
+
+
+def hide_rows(server: SheetsServer, mari: Person) -> None:
+    mari.filter(TITLE, "判定", ["採点が誤り"])
+
+
+def add_rows(server: SheetsServer, mari: Person) -> None:
+    mari.paste(TITLE, "B9", [["自分で足した行", "回答", "採点は正しい", "鍵なし"]])
+
+
+DEEDS: tuple[Callable[[SheetsServer, Person], None], ...] = (
+    sort_by_score, insert_columns, move_columns, insert_rows, rename_all, hide_rows, add_rows,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("deed", DEEDS)
+def test_what_people_do_between_pushes_stays(
+    server: SheetsServer, deed: Callable[[SheetsServer, Person], None]
+) -> None:
+    """The next push finds every row and column, mends its own cells, and touches no other."""
+    mari = filled(server)
+    deed(server, mari)
+    before = mari.rows(TITLE)
+    assert pushed(review()).writes == 0
+    assert mari.rows(TITLE) == before
+
+    done = pushed(review(question="変わった"))
+    assert (done.rows, done.cells) == (0, 3)
+    pushed(review("r2"))
+    assert comments() == {f"r1/{k}": f"私見 {k}" for k in "abc"} | dict.fromkeys(["r2/a", "r2/b", "r2/c"], "")
+    assert mari.read(TITLE, at(server, "r1/b", "question")) == "変わった"
+
+
+def test_a_renamed_worksheet_is_found(server: SheetsServer) -> None:
+    """It keeps its new name."""
+    filled(server).rename_sheet(TITLE, "レビュー")
+
+    assert pushed(review("r2")).worksheets == ()
+    assert len(server.person(KEY).rows("レビュー")) == 7
+
+
+def test_a_deleted_column_stays_deleted(server: SheetsServer) -> None:
+    """The program's and the team's; a note says so. The others are still written."""
+    mari = filled(server)
+    mari.delete_columns(TITLE, "回答1")
+    mari.delete_columns(TITLE, "判定")
+    done = pushed(review("r2", turns=2))
+
+    assert mari.rows(TITLE)[0] == ["キー", "質問", "回答2", "コメント", "確認日", "点"]
+    assert [note.split("column ")[1] for note in done.notes] == [
+        "回答1 was deleted and is left out.",
+        "判定 was deleted and is left out.",
+    ]
+    assert comments()["r1/a"] == "私見 a"
+
+
+def test_without_its_keys_a_worksheet_is_left_alone(server: SheetsServer) -> None:
+    """The note says how to get them back; other worksheets are pushed."""
+    mari = filled(server)
+    mari.delete_columns(TITLE, "キー")
+    before = mari.rows(TITLE)
+    done = pushed(review("r2"), review("r2", name="blind").model_copy(update={"title": "目視"}))
+
+    assert mari.rows(TITLE) == before
+    assert done.worksheets == ("目視",)
+    assert "変更履歴" in done.notes[0]
+
+
+def test_a_deleted_row_comes_back_and_a_deleted_worksheet_too(server: SheetsServer) -> None:
+    """What is missing is written again; what people wrote elsewhere stays."""
+    mari = filled(server)
+    mari.delete_rows(TITLE, row_of(server, "r1/b"))
+    assert pushed(review()).rows == 1
+    assert comments() == {"r1/a": "私見 a", "r1/b": "", "r1/c": "私見 c"}
+
+    mari.delete_sheet(TITLE)
+    assert pushed(review()).worksheets == (TITLE,)
+
+
+def test_a_damaged_key_costs_a_row_and_nothing_else(server: SheetsServer) -> None:
+    """The row with a key that people overwrote stays as it is; the run's row is made anew."""
+    mari = filled(server)
+    mari.type(TITLE, f"A{row_of(server, 'r1/b')}", "うっかり")
+    assert pushed(review()).rows == 1
+
+    assert comments() == {"r1/b": "", "r1/a": "私見 a", "うっかり": "私見 b", "r1/c": "私見 c"}
+
+
+def test_program_cells_that_people_overwrote_are_put_right(server: SheetsServer) -> None:
+    """A formula in the program's column goes; notes and colours of people on it stay."""
+    mari = filled(server)
+    place = at(server, "r1/a", "question")
+    mari.type(TITLE, place, "=1+1")
+    mari.note(TITLE, place, "見てください")
+    mari.paint(TITLE, place, {"green": 1.0})
+    done = pushed(review())
+
+    now = cell(server, place)
+    assert (done.cells, now["userEnteredValue"]) == (1, {"stringValue": "質問 r1/a"})
+    assert now["note"] == "見てください"
+    assert now["userEnteredFormat"]["backgroundColorStyle"] == {"rgbColor": {"green": 1.0}}
+
+
+def test_a_copy_without_metadata_is_known_by_its_note_and_titles(server: SheetsServer) -> None:
+    """A worksheet copied from another file is adopted, with all that people wrote in it."""
+    filled(server)
+    server.book(KEY).metadata.clear()
+    done = pushed(review("r2"))
+
+    assert (done.worksheets, done.rows) == ((), 3)
+    assert comments()["r1/c"] == "私見 c"
+    server.person(KEY).rename_header(TITLE, "コメント", "メモ")
+    assert comments()["r1/c"] == "私見 c", "it has its metadata again"
+    assert pushed(review("r2")).writes == 0
+
+
+def test_a_copy_beside_the_original_is_a_copy(server: SheetsServer) -> None:
+    """A backup that people made in the same spreadsheet is never written to."""
+    filled(server)
+    book = server.robot().open_by_key(KEY)
+    book.worksheet(TITLE).duplicate(new_sheet_name="控え", insert_sheet_index=0)
+    before = server.person(KEY).rows("控え")
+    pushed(review("r2"))
+
+    assert server.person(KEY).rows("控え") == before
+    assert len(comments()) == 6
+
+
+def test_questions_that_people_add_are_not_added_again(server: SheetsServer) -> None:
+    """A row without a key and with the question of the run is that question."""
+    from simulator.report.worksheets import worksheets
+    from tests.report.test_worksheets import told
+
+    (sheet,) = (s for s in worksheets(told()) if s.name == "questions")
+    asked = sheet.rows[1].cells["question"].text
+    pushed(sheet.model_copy(update={"rows": sheet.rows[:1]}))
+    server.person(KEY).type(sheet.title, "B3", f" {asked}　")
+    done = pushed(sheet)
+
+    assert done.rows == len(sheet.rows) - 2
+    assert [row[0] for row in server.person(KEY).rows(sheet.title)].count("") == 1
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("deed", DEEDS)
+def test_people_edit_during_a_push(
+    server: SheetsServer, deed: Callable[[SheetsServer, Person], None], after: bool
+) -> None:
+    """Between reading and writing rows and columns move: no team cell is touched, and all is right."""
+    mari = filled(server)
+    sheet = review(question="変わった")
+    door = Meddled(lambda: deed(server, mari), after=after)
+    push([sheet.model_copy(update={"rows": (*review("r2").rows, *sheet.rows)})], target(KEY), door=door)
+
+    assert comments() == {f"r1/{k}": f"私見 {k}" for k in "abc"} | dict.fromkeys(["r2/a", "r2/b", "r2/c"], "")
+    for key in ("r1/a", "r1/b", "r1/c", "r2/a", "r2/b", "r2/c"):
+        wanted = "変わった" if key.startswith("r1") else f"質問 {key}"
+        assert mari.read(TITLE, at(server, key, "question")) == wanted
+    assert pushed(review("r2")).writes == 0
+    assert not [n for n in pull(target(KEY), ["review"], door=patient()).notes if "same key" in n]
+
+
+def test_a_row_of_another_run_that_was_hit_is_named(server: SheetsServer) -> None:
+    """A sort in the very moment of writing can hit another run's figures; the note says what to push."""
+    pushed(review("r1", "a"))
+    pushed(review("r2", "a"))
+    mari = server.person(KEY)
+    door = Meddled(lambda: mari.sort(TITLE, "A2:I60", "A"))
+    done = push([review("r2", "a", question="変わった")], target(KEY), door=door)
+
+    assert done.notes == (
+        "確認: people sorted it meanwhile, and row 2 may show another row's figures; push r1/a again.",
+    )
+    assert mari.read(TITLE, at(server, "r2/a", "question")) == "変わった"
+    pushed(review("r1", "a"))
+    assert mari.read(TITLE, at(server, "r1/a", "question")) == "質問 r1/a"
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_worksheet_deleted_during_a_push_is_made_again(server: SheetsServer, after: bool) -> None:
+    """Google refuses the write, or the look after it; looking again tells what to do."""
+    mari = filled(server)
+    door = Meddled(lambda: mari.delete_sheet(TITLE), after=after)
+    done = push([review("r2")], target(KEY), door=door)
+
+    assert (done.worksheets, done.rows) == ((TITLE,), 3)
+
+
+def test_restless_people_end_a_push(server: SheetsServer) -> None:
+    """Rows that move at every attempt end in one line."""
+    pushed(review())
+    mari = server.person(KEY)
+    door = Meddled(*[lambda: mari.insert_rows(TITLE, 2)] * 50)
+
+    with pytest.raises(InputError, match="people keep moving"):
+        push([review(question="変わった")], target(KEY), door=door)
+
+
+class Play:
+    """People and pushes by turns, and what people wrote by the rows' keys."""
+
+    def __init__(self, server: SheetsServer, seed: int) -> None:
+        self.server, self.dice, self.mari = server, random.Random(seed), server.person(KEY)
+        for sheet in server.book(KEY).sheets[1:]:
+            self.mari.delete_sheet(sheet.title)
+        self.turns, self.runs, self.question = 1, 1, "質問"
+        self.wrote = dict.fromkeys(("r1/a", "r1/b", "r1/c"), "")
+        pushed(review(question=self.question))
+
+    def some_column(self) -> str:
+        return letter(column(self.server, self.dice.choice(["key", "comment", "score", "question"])))
+
+    def comment(self) -> None:
+        key = self.dice.choice(list(self.wrote))
+        self.wrote[key] = f"私見 {self.dice.random()}"
+        self.mari.type(TITLE, at(self.server, key, "comment"), self.wrote[key])
+
+    def sort(self) -> None:
+        self.mari.sort(TITLE, f"A{row_of(self.server, 'キー') + 1}:Z", self.some_column())
+
+    def insert_column(self) -> None:
+        self.mari.insert_columns(TITLE, self.some_column())
+
+    def insert_row(self) -> None:
+        self.mari.insert_rows(TITLE, self.dice.randint(1, len(self.mari.rows(TITLE))))
+
+    def move_column(self) -> None:
+        goal = letter(column(self.server, self.dice.choice(["question", "assistant1", "score"])))
+        self.mari.move_column(TITLE, letter(column(self.server, "comment")), goal)
+
+    def add_row(self) -> None:
+        place = f"{letter(column(self.server, 'comment'))}{len(self.mari.rows(TITLE)) + 2}"
+        self.mari.paste(TITLE, place, [["鍵なし"]])
+
+    def regrade(self) -> None:
+        self.question = f"質問 {self.dice.random()}"
+        self.push()
+
+    def lengthen(self) -> None:
+        self.turns = min(self.turns + 1, 4)
+        self.push()
+
+    def run(self) -> None:
+        self.runs += 1
+        pushed(review(f"r{self.runs}", "xy", turns=self.turns))
+        self.wrote |= {f"r{self.runs}/x": "", f"r{self.runs}/y": ""}
+
+    def push(self) -> int:
+        return pushed(review(turns=self.turns, question=self.question)).writes
+
+
+STEPS = (
+    "comment", "sort", "insert_column", "insert_row", "move_column", "add_row", "regrade", "lengthen", "run",
+)  # fmt: skip
+
+
+@settings(max_examples=examples(8), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 10**6), steps=st.lists(st.sampled_from(STEPS), min_size=4, max_size=12))
+def test_team_cells_survive_any_edits(server: SheetsServer, seed: int, steps: list[str]) -> None:
+    """Whatever people do, every comment stays beside its key, and the figures are the last pushed."""
+    play = Play(server, seed)
+    for step in steps:
+        getattr(play, step)()
+    play.push()
+
+    assert {k: v for k, v in comments().items() if k} == play.wrote
+    read = {play.mari.read(TITLE, at(server, f"r1/{key}", "question")) for key in "abc"}
+    assert read == {play.question}
+    assert play.push() == 0

@@ -1,0 +1,209 @@
+"""What people wrote, read back by keys; the worksheet of test questions as a question file."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from simulator.core.errors import InputError
+from simulator.core.settings import Settings
+from simulator.report.worksheets import worksheets
+from simulator.runner.plan import read_plan
+from simulator.sheets.google_api import target
+from simulator.sheets.google_pull import pull, worksheet_values
+from simulator.sheets.model import PulledRow, Worksheet, layouts
+from tests.pushing import KEY, TITLE, at, column, letter, patient, pushed, review, row_of, sheets_server
+from tests.report.test_worksheets import told
+from tests.servers.sheets import SheetsServer
+
+QUESTIONS = "テスト質問"
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[SheetsServer]:
+    with sheets_server(monkeypatch) as running:
+        yield running
+
+
+def pulled(*names: str) -> dict[str, dict[str, PulledRow]]:
+    found = pull(target(KEY), names or ("review",), door=patient()).rows
+    return {name: {row.key: row for row in rows} for name, rows in found.items()}
+
+
+def notes(*names: str) -> tuple[str, ...]:
+    return pull(target(KEY), names or ("review",), door=patient()).notes
+
+
+def built(name: str, language: str = "ja") -> Worksheet:
+    return next(s for s in worksheets(told(language)) if s.name == name)  # type: ignore[arg-type]
+
+
+def test_what_was_typed_comes_back_by_key(server: SheetsServer) -> None:
+    """Text, a choice by its id, a day in ISO 8601; the row's number as people see it."""
+    pushed(review())
+    mari = server.person(KEY)
+    mari.type(TITLE, at(server, "r1/b", "comment"), "　言い回しが硬い \n")
+    mari.type(TITLE, at(server, "r1/b", "judge_is"), "採点が誤り")
+    mari.type(TITLE, at(server, "r1/b", "checked"), "2026/11/21")
+    row = pulled()["review"]["r1/b"]
+
+    assert row.number == 3
+    assert row.cells == {
+        "question": "質問 r1/b", "assistant1": "回答1 r1/b", "score": "4.5",
+        "comment": "言い回しが硬い", "judge_is": "wrong", "checked": "2026-11-21",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "typed", ["採点が誤り", " 採点が誤り　", "Judge is wrong", "judge is WRONG", "wrong", "ｗｒｏｎｇ"]
+)
+def test_a_choice_is_read_in_either_language(server: SheetsServer, typed: str) -> None:
+    """And with the blanks, widths and cases in which people type."""
+    pushed(review())
+    server.person(KEY).type(TITLE, at(server, "r1/a", "judge_is"), typed)
+
+    assert pulled()["review"]["r1/a"].cells["judge_is"] == "wrong"
+
+
+@pytest.mark.parametrize("typed", ["4", "４", " 4 ", "4.0"])
+def test_a_grade_is_a_grade(server: SheetsServer, typed: str) -> None:
+    """Full-width and numeric ones, too."""
+    sheet = built("blind")
+    pushed(sheet)
+    key = sheet.rows[0].key
+    place = f"{letter(column(server, 'grade_1', 'blind'))}{row_of(server, key, sheet.title)}"
+    server.person(KEY).type(sheet.title, place, typed)
+
+    assert pulled("blind")["blind"][key].cells["grade_1"] == "4"
+
+
+def test_another_word_stays_as_it_is(server: SheetsServer) -> None:
+    """Whoever reads it says what is wrong with it."""
+    pushed(review())
+    server.person(KEY).type(TITLE, at(server, "r1/a", "judge_is"), "たぶん")
+
+    assert pulled()["review"]["r1/a"].cells["judge_is"] == "たぶん"
+
+
+@pytest.mark.parametrize("typed", ["2026/11/21", "2026-11-21", "２０２６年１１月２１日", "2026.11.21"])
+def test_a_day_is_read_however_it_is_typed(server: SheetsServer, typed: str) -> None:
+    """As ISO 8601; anything else as it is."""
+    pushed(review())
+    server.person(KEY).type(TITLE, at(server, "r1/a", "checked"), typed)
+    server.person(KEY).type(TITLE, at(server, "r1/b", "checked"), "来週")
+
+    assert pulled()["review"]["r1/a"].cells["checked"] == "2026-11-21"
+    assert pulled()["review"]["r1/b"].cells["checked"] == "来週"
+
+
+def test_whatever_people_do_to_a_worksheet(server: SheetsServer) -> None:
+    """Sorted, inserted, renamed, merged, deleted: what is there is read."""
+    pushed(review())
+    mari = server.person(KEY)
+    mari.type(TITLE, at(server, "r1/a", "comment"), "二行ぶん")
+    book = server.robot().open_by_key(KEY)
+    place = letter(column(server, "comment"))
+    book.worksheet(TITLE).merge_cells(f"{place}2:{place}3")
+    mari.insert_columns(TITLE, "B", 3)
+    mari.insert_rows(TITLE, 1, 2)
+    mari.rename_header(TITLE, "コメント", "ひとこと", row=3)
+    mari.delete_columns(TITLE, letter(column(server, "judge_is")))
+    mari.rename_sheet(TITLE, "見直し")
+    found = pulled()["review"]
+
+    assert {key: row.cells.get("comment") for key, row in found.items()} == {
+        "r1/a": "二行ぶん", "r1/b": "二行ぶん", "r1/c": None,
+    }  # fmt: skip
+    assert found["r1/a"].number == 4
+
+
+def test_damaged_rows_are_noted(server: SheetsServer) -> None:
+    """A row without its key, one with another's, one with a formula that fails."""
+    pushed(review())
+    mari = server.person(KEY)
+    mari.type(TITLE, at(server, "r1/b", "comment"), "=1/0")
+    mari.type(TITLE, f"A{row_of(server, 'r1/c')}", "r1/a")
+    mari.type(TITLE, f"{letter(column(server, 'comment'))}9", "鍵なし")
+
+    assert set(pulled()["review"]) == {"r1/a", "r1/b"}
+    assert "comment" not in pulled()["review"]["r1/b"].cells
+    assert notes() == (
+        "確認 row 4: the same key stands further up; passed over.",
+        "確認 row 9: it has no key; passed over.",
+    )
+
+
+def test_what_is_not_there_is_noted(server: SheetsServer) -> None:
+    """One line for each worksheet; the others are read."""
+    pushed(review())
+    told = pull(target(KEY), ["blind", "review"], door=patient())
+
+    assert set(told.rows) == {"review"}
+    assert told.notes == ("blind: there is no such worksheet, or its column of keys was deleted; left out.",)
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_a_copy_is_read_by_its_titles(server: SheetsServer, language: str) -> None:
+    """All worksheets that people write in, without metadata, and without the note of the key."""
+    names = [name for name in layouts() if name != "technical"]  # two columns tell nothing
+    sheets = [built(name, language) for name in names]
+    pushed(*sheets)
+    before = pulled(*names)
+    server.book(KEY).metadata.clear()
+    assert pulled(*names) == before
+
+    for sheet in sheets:
+        server.person(KEY).note(sheet.title, "A1", "")
+    assert pulled(*names) == before
+    assert before["review"]
+
+
+def asked(server: SheetsServer) -> list[str]:
+    return [each.case.question for each in read_plan(Settings(cases=f"sheet:{KEY}", persona=("calm",)))[0]]
+
+
+def test_the_test_questions_are_the_next_runs(server: SheetsServer) -> None:
+    """Of the rows in use and approved, whatever they are called; the team's own rows among them."""
+    sheet = built("questions")
+    pushed(sheet)
+    mari = server.person(KEY)
+    questions = [row.cells["question"].text for row in sheet.rows]
+    mari.type(QUESTIONS, f"{letter(column(server, 'use', 'questions'))}2", "使用しない")
+    mari.type(QUESTIONS, f"{letter(column(server, 'approved', 'questions'))}3", "却下")
+    mari.paste(
+        QUESTIONS,
+        "B20",
+        [["新しい質問です", "新しい正解", "答えられる", "必要", "料金|契約", "使用する", "承認"]],
+    )
+    mari.paste(QUESTIONS, "B21", [["下書きの質問"]])
+    mari.rename_header(QUESTIONS, "質問", "お客様が聞きそうなこと")
+    plan, _ = read_plan(Settings(cases=f"sheet:{KEY}", persona=("calm",)))
+
+    assert [each.case.question for each in plan] == [*questions[2:], "新しい質問です"]
+    own = plan[-1].case
+    assert (own.references, own.answerable, own.handover) == ((("新しい正解",),), True, "required")
+    assert own.tags == ("料金", "契約")
+    assert own.id.startswith("q-")
+    mari.insert_rows(QUESTIONS, 4, 3)
+    mari.sort(QUESTIONS, "A2:I60", "B", descending=True)
+    assert own.id in [each.case.id for each in read_plan(Settings(cases=f"sheet:{KEY}#{QUESTIONS}"))[0]]
+
+
+def test_no_question_in_use_is_one_line(server: SheetsServer) -> None:
+    """It says which two columns decide."""
+    sheet = built("questions")
+    pushed(sheet.model_copy(update={"rows": ()}))
+
+    with pytest.raises(InputError, match=r"使用する.*承認"):
+        asked(server)
+
+
+def test_another_worksheet_can_still_be_named(server: SheetsServer) -> None:
+    """Also in another case than the tab's; without questions of ours the first one is read."""
+    server.person(KEY).paste("シート1", "A1", [["質問"], ["送料は"]])
+    assert asked(server) == ["送料は"]
+    pushed(built("questions"))
+
+    assert worksheet_values(f"sheet:{KEY}#シート1", door=patient()) == ("シート1", [["質問"], ["送料は"]])
+    assert "送料は" not in asked(server)
+    with pytest.raises(InputError, match="no worksheet まとめ"):
+        read_plan(Settings(cases=f"sheet:{KEY}#まとめ"))

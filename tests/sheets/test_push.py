@@ -1,0 +1,307 @@
+"""Worksheets painted into a spreadsheet by the real gspread over HTTP: what stands there, and its price."""
+
+import json
+import re
+import threading
+from collections.abc import Iterator
+
+import pytest
+import requests
+
+from simulator.core.types import Language
+from simulator.report.worksheets import worksheets
+from simulator.sheets.google_api import Target, target
+from simulator.sheets.google_push import push
+from simulator.sheets.model import Chart
+from tests.golden_files import compare
+from tests.pushing import (
+    KEY,
+    TITLE,
+    Time,
+    at,
+    cell,
+    column,
+    one_cell,
+    patient,
+    pushed,
+    review,
+    row_of,
+    sheets_server,
+)
+from tests.rehearsed import large
+from tests.report.test_worksheets import told
+from tests.servers.sheets import SheetsServer
+
+RED = {"red": 250 / 255, "green": 219 / 255, "blue": 218 / 255}
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[SheetsServer]:
+    with sheets_server(monkeypatch) as running:
+        yield running
+
+
+def test_worksheets_as_people_see_them(server: SheetsServer) -> None:
+    """Colours, notes, dropdowns, warnings and the picture, of a run that was pushed after another."""
+    chart = Chart(title="点の推移", x="question", ys=("score",))
+    pushed(review("r1"))
+    pushed(review("r2", turns=2, comment="初めの値"), one_cell("▲ だめ", note="理由", mark="red"))
+    pushed(review(name="history").model_copy(update={"chart": chart, "title": "推移"}))
+    page = requests.get(f"{server.url}/spreadsheets/d/{KEY}/view", timeout=5).text
+
+    compare("sheet.html", re.sub(r"gid=\d+", "gid=0", page.replace("><", ">\n<")))
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_a_run_in_a_sheet(server: SheetsServer, language: Language) -> None:
+    """All worksheets of a run, in its language, with its red cells."""
+    done = push(worksheets(told(language)), target(KEY), language=language, door=patient())
+    book = server.book(KEY)
+    fills = [
+        c.get("userEnteredFormat", {}).get("backgroundColorStyle")
+        for sheet in book.sheets
+        for row in sheet.grid.cells.values()
+        for c in row.values()
+    ]
+
+    assert [sheet.title for sheet in book.sheets[1:]] == list(done.worksheets)
+    assert done.worksheets[0] == ("まとめ" if language == "ja" else "Summary")
+    assert fills.count({"rgbColor": RED}) >= len(told(language).summary.reddest)
+
+
+def test_the_layout_of_a_worksheet(server: SheetsServer) -> None:
+    """Frozen header and columns, a hidden key, widths, wraps, dropdowns, dates, filter, warnings."""
+    pushed(review())
+    sheet = server.book(KEY).sheet(TITLE)
+    grid = sheet.properties["gridProperties"]
+    assert (grid["frozenRowCount"], grid["frozenColumnCount"]) == (1, 2)
+    assert sheet.grid.column_properties[0]["hiddenByUser"]
+    assert sheet.grid.column_properties[1] == {"pixelSize": 128}
+    assert sheet.basic_filter == {
+        "range": {"sheetId": sheet.id, "startRowIndex": 0, "startColumnIndex": 0, "endColumnIndex": 7}
+    }
+    assert [(p["warningOnly"], p["range"]["startColumnIndex"], p["range"]["endColumnIndex"])
+            for p in sheet.lists["protectedRanges"]] == [(True, 0, 3), (True, 6, 7)]  # fmt: skip
+    fills = [
+        cell(server, f"{c}1")["userEnteredFormat"]["backgroundColorStyle"]["rgbColor"]["blue"] for c in "BD"
+    ]
+    assert fills == [0xEF / 255, 0xF3 / 255]
+    assert cell(server, "A1")["note"] == "rehearsal:review"
+    assert cell(server, "B1")["note"] == "上から順に"
+    assert cell(server, "C1")["note"] == "ボットの回答"
+    for row in (2, 4, 90):
+        choice, date = cell(server, f"D{row}"), cell(server, f"F{row}")
+        assert choice["dataValidation"]["condition"]["values"][0] == {"userEnteredValue": "採点は正しい"}
+        assert not choice["dataValidation"]["strict"]
+        assert date["dataValidation"]["condition"]["type"] == "DATE_IS_VALID"
+        assert date["userEnteredFormat"]["numberFormat"]["type"] == "DATE"
+        assert cell(server, f"C{row}")["userEnteredFormat"]["wrapStrategy"] == "WRAP"
+
+
+def test_marks_are_fills_and_notes(server: SheetsServer) -> None:
+    """A red cell is filled FADBDA and its note says why; a figure is a number."""
+    pushed(one_cell("▲ だめ", note="理由", mark="red"))
+    assert cell(server, "B2", "技術情報")["userEnteredFormat"]["backgroundColorStyle"] == {"rgbColor": RED}
+    assert cell(server, "B2", "技術情報")["note"] == "理由"
+
+    pushed(one_cell("70", number=70.0))
+    assert cell(server, "B2", "技術情報")["userEnteredValue"] == {"numberValue": 70.0}
+    assert "backgroundColorStyle" not in cell(server, "B2", "技術情報")["userEnteredFormat"]
+
+
+def test_the_history_has_a_picture(server: SheetsServer) -> None:
+    """Score and target over time; a later run is drawn, too."""
+    pushed(*(s for s in worksheets(told()) if s.name == "history"))
+    chart = server.book(KEY).sheet("推移").lists["charts"][0]["spec"]
+
+    assert chart["basicChart"]["domains"][0]["reversed"]
+    source = chart["basicChart"]["series"][0]["series"]["sourceRange"]["sources"][0]
+    assert (source["startColumnIndex"], source["startRowIndex"]) == (2, 0)
+    assert source["endRowIndex"] > 100
+
+
+def test_a_second_push_changes_nothing(server: SheetsServer) -> None:
+    """No write at all, not one cell; every worksheet is found again."""
+    sheets = worksheets(told())
+    first = push(sheets, target(KEY), door=patient())
+    revision = server.book(KEY).revision
+    again = push(sheets, target(KEY), door=patient())
+
+    assert len(first.worksheets) == 8
+    assert (again.worksheets, again.rows, again.cells, again.writes) == ((), 0, 0, 0)
+    assert server.book(KEY).revision == revision
+
+
+def test_a_hundred_conversations_are_a_handful_of_requests(server: SheetsServer) -> None:
+    """All worksheets of 100 conversations of three turns: few requests, none larger than 2 MB."""
+    sheets = worksheets(told("ja", large(100)))
+    server.log.clear()
+    done = push(sheets, target(KEY), door=patient())
+
+    assert done.rows > 450
+    assert (server.log.reads, server.log.writes) == (done.reads, done.writes)
+    assert done.reads <= 4
+    assert done.writes <= 6
+    server.log.assert_payloads_fit()
+
+
+def test_writes_are_a_second_apart(server: SheetsServer) -> None:
+    """Large pushes are split by size, in order, and paced."""
+    time = Time()
+    keys = "".join(chr(0x4E00 + n) for n in range(60))
+    sheet = review(keys=keys, question="長い話" * 15_000)
+    done = push([sheet], target(KEY), door=patient(time))
+
+    server.log.assert_payloads_fit()
+    assert done.writes > 3
+    assert sum(time.sleeps) >= done.writes - 1
+    assert [row[0] for row in server.person(KEY).rows(TITLE)[1:]] == [row.key for row in sheet.rows]
+    assert pushed(sheet).writes == 0
+
+
+def test_the_newest_run_stands_on_top(server: SheetsServer) -> None:
+    """New rows go below the header in their own order; older ones move down with what was written there."""
+    pushed(review("r1"))
+    server.person(KEY).type(TITLE, at(server, "r1/a", "comment"), "見た")
+    done = pushed(review("r2"))
+
+    keys = [row[0] for row in server.person(KEY).rows(TITLE)]
+    assert keys == ["キー", "r2/a", "r2/b", "r2/c", "r1/a", "r1/b", "r1/c"]
+    assert server.person(KEY).read(TITLE, at(server, "r1/a", "comment")) == "見た"
+    assert (done.rows, done.cells) == (3, 0)
+
+
+def test_new_rows_do_not_take_over_colours(server: SheetsServer) -> None:
+    """What the team painted below stays there, and is not on the new rows."""
+    pushed(review("r1"))
+    server.person(KEY).paint(TITLE, "A2:H2", {"red": 1.0, "green": 1.0})
+    pushed(review("r2", "d"))
+
+    assert row_of(server, "r2/d") == 2
+    assert not any(
+        "backgroundColorStyle" in cell(server, f"{c}2").get("userEnteredFormat", {}) for c in "ABCDEFGH"
+    )
+    assert "backgroundColorStyle" in cell(server, "B3")["userEnteredFormat"]
+    assert cell(server, "D2")["dataValidation"]["condition"]["type"] == "ONE_OF_LIST"
+
+
+def test_the_team_gets_first_values_once(server: SheetsServer) -> None:
+    """A team cell that is given is written when its row is made, and never after."""
+    pushed(review(comment="下書き"))
+    server.person(KEY).type(TITLE, at(server, "r1/a", "comment"), "")
+    server.person(KEY).type(TITLE, at(server, "r1/b", "comment"), "直した")
+    pushed(review(comment="別の下書き", question="変わった"))
+
+    read = [server.person(KEY).read(TITLE, at(server, f"r1/{key}", "comment")) for key in "abc"]
+    assert read == ["", "直した", "下書き"]
+    assert server.person(KEY).read(TITLE, at(server, "r1/a", "question")) == "変わった"
+
+
+def test_figures_are_mended_in_place(server: SheetsServer) -> None:
+    """A regraded cell changes its text, fill and note; the cells beside it are not written."""
+    sheet = one_cell("よい", note="前の理由")
+    pushed(sheet)
+    done = pushed(one_cell("▲ だめ", note="新しい理由", mark="red"))
+
+    assert (done.rows, done.cells) == (0, 1)
+    now = cell(server, "B2", "技術情報")
+    assert (now["userEnteredValue"], now["note"]) == ({"stringValue": "▲ だめ"}, "新しい理由")
+    assert now["userEnteredFormat"]["backgroundColorStyle"] == {"rgbColor": RED}
+    assert pushed(one_cell("▲ だめ", note="新しい理由", mark="red")).writes == 0
+
+
+def test_longer_conversations_bring_columns(server: SheetsServer) -> None:
+    """A new column stands after its neighbour, with values for rows that were there."""
+    pushed(review())
+    server.person(KEY).type(TITLE, at(server, "r1/b", "comment"), "残る")
+    server.person(KEY).move_column(TITLE, "回答1", "点")
+    done = pushed(review(turns=2))
+    pushed(review("r2", turns=2))
+
+    assert server.person(KEY).rows(TITLE)[0] == [
+        "キー",
+        "質問",
+        "判定",
+        "コメント",
+        "確認日",
+        "回答1",
+        "回答2",
+        "点",
+    ]
+    assert server.person(KEY).read(TITLE, at(server, "r1/b", "assistant2")) == "回答2 r1/b"
+    assert server.person(KEY).read(TITLE, at(server, "r1/b", "comment")) == "残る"
+    assert done.cells == 3
+    assert cell(server, "D3").get("dataValidation") is None
+    assert pushed(review(turns=2)).writes == 0
+    assert pushed(review()).writes == 0, "a shorter run leaves the longer one's columns alone"
+
+
+def test_teams_share_a_spreadsheet(server: SheetsServer) -> None:
+    """A suffix keeps the worksheets of two bots apart; each is found again by its own."""
+    ours, theirs = target(KEY, "窓口 A"), target(KEY, " 窓口　B ")
+    assert pushed(review("r1"), to=ours).worksheets == ("確認 窓口 A",)
+    assert pushed(review("r2"), to=theirs).worksheets == ("確認 窓口 B",)
+
+    assert pushed(review("r3"), to=ours).worksheets == ()
+    assert [len(server.person(KEY).rows(f"確認 窓口 {x}")) for x in "AB"] == [7, 4]
+
+
+def test_a_name_that_is_taken_is_left_alone(server: SheetsServer) -> None:
+    """A worksheet of the team's own with our name is not ours."""
+    mari = server.person(KEY)
+    mari.rename_sheet("シート1", TITLE)
+    mari.paste(TITLE, "A1", [["自分の表", "メモ"], ["1", "2"]])
+
+    assert pushed(review()).worksheets == ("確認 (2)",)
+    assert mari.rows(TITLE) == [["自分の表", "メモ"], ["1", "2"]]
+    assert pushed(review()).writes == 0
+
+
+def test_an_empty_worksheet_fills_later(server: SheetsServer) -> None:
+    """No rows make a header; rows come when there are some."""
+    pushed(review(keys=""))
+    assert server.person(KEY).rows(TITLE) == [["キー", "質問", "回答1", "判定", "コメント", "確認日", "点"]]
+
+    assert pushed(review()).rows == 3
+    assert len(server.person(KEY).rows(TITLE)) == 4
+
+
+def test_nobody_but_google_sheets_is_asked(server: SheetsServer) -> None:
+    """The library's look-up of an account's regions does not happen, on this thread or another."""
+    before = threading.active_count()
+    pushed(review())
+
+    assert threading.active_count() == before
+    assert {entry.path.split("/")[1] for entry in server.log} == {"token", "v4"}
+
+
+def test_a_fresh_spreadsheet_loses_its_empty_worksheet(server: SheetsServer) -> None:
+    """Only where the program has just made the file."""
+    pushed(review(), to=Target(key=KEY, fresh=True))
+
+    assert [sheet.title for sheet in server.book(KEY).sheets] == [TITLE]
+
+
+def test_columns_are_known_by_metadata(server: SheetsServer) -> None:
+    """Worksheet, its own id and its columns are written down where they follow renames and moves."""
+    pushed(review())
+    known = server.book(KEY).metadata
+    sheet = {m["metadataKey"]: m["metadataValue"] for m in known if "sheetId" in m["location"]}
+
+    assert sheet["rehearsal:worksheet"] == "review"
+    assert sheet["rehearsal:columns"].split()[:2] == ["key", "question"]
+    assert column(server, "score") == 6
+    assert all(m["visibility"] == "DOCUMENT" for m in known)
+    assert json.dumps(known).count('rehearsal:column"') == 7
+
+
+def test_a_worksheet_without_rows_below_its_header_grows(server: SheetsServer) -> None:
+    """People may have deleted all empty rows."""
+    pushed(review(keys="a"))
+    sheet = server.book(KEY).sheet(TITLE)
+    server.person(KEY).delete_rows(TITLE, 3, sheet.grid.rows - 2)
+    server.book(KEY).sheet(TITLE).properties["gridProperties"]["frozenRowCount"] = 0
+    server.person(KEY).delete_rows(TITLE, 2)
+
+    assert pushed(review("r2")).rows == 3
+    assert len(server.person(KEY).rows(TITLE)) == 4

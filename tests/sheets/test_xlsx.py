@@ -1,0 +1,250 @@
+"""The Excel workbook as it is written: what stands where, what is never a formula, and what it can hold."""
+
+import json
+import re
+import shutil
+import subprocess
+import zipfile
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+from openpyxl.xml.functions import fromstring, localname
+
+from simulator.core.errors import CaseFileError, RunFileError
+from simulator.core.types import Language, RedRules
+from simulator.report.context import ReportContext
+from simulator.report.worksheets import worksheets
+from simulator.sheets import excel
+from simulator.sheets.excel_read import read_edited
+from simulator.sheets.merge import cell_text, lines_high, units
+from simulator.sheets.model import Choice, Column, Row, SheetCell, Worksheet
+from simulator.stats.gate import decide
+from simulator.stats.summary import everyone_who_graded, summarise
+from tests.golden_files import compare
+from tests.rehearsed import hostile
+from tests.report.test_worksheets import told
+
+# What spreadsheets have taken for formulas, links, commands or markup of their own.
+ATTACKS = (
+    "=1+1", "=cmd|'/C calc'!A0", "+1+1", "-1+1", "@SUM(A1)", "\t=1+1", "\n=1+1", " =1+1", "＝1+1", "＋1",
+    "－1", "＠SUM(1)", '=HYPERLINK("http://a.example","x")', '=IMPORTXML("http://a.example","//a")',
+    "{=1+1}", "|calc", '=DDE("cmd";"/C calc";"x")', "%0A=1", "http://a.example", "mailto:a@a.example",
+    "file:///etc/hosts", "internal:Sheet1!A1", "\\\\a.example\\x", "<r>x</r>", "<r><t>x</t></r>", "<r></r>",
+    "]]>", "&amp;", "<!--", "_x0041_", "_x000D_", "'=1+1", '"', "007", "1e5", "TRUE", "#REF!", "2026/11/25",
+)  # fmt: skip
+SAME = ("👩‍👩‍👧‍👦 🇯🇵", "مرحبا שלום", "が\u3099か\u3099", "𠮷野家 ①㍿ｱ", " 前後 ")
+# What must look as it was said, or visibly otherwise.
+TEXTS = {
+    "\x00\x01\x1f": "␀␁␟", "\x7f\x9f": "␡\ufffd", "\ud800a": "\ufffda", "\ufffe\uffff": "\ufffd\ufffd",
+    "a\r\nb\rc": "a\nb\nc", "\x1b[31m": "␛[31m", "_x005F_x0041_": "_x005F＿x0041_",
+    **dict(zip(SAME, SAME, strict=True)),
+}  # fmt: skip
+
+
+def one(*texts: str, note: str = "", width: int = 20, language: Language = "ja") -> Worksheet:
+    """A worksheet of one wrapped column."""
+    columns = (
+        Column(key="key", title="key", width=8),
+        Column(key="comment", title="c", owner="team", width=width, wrap=True),
+    )
+    rows = tuple(
+        Row(key=str(n), cells={"comment": SheetCell(text=text, note=note)}) for n, text in enumerate(texts)
+    )
+    title = {"ja": "確認", "en": "Review"}[language]
+    return Worksheet(name="review", title=title, columns=columns, rows=rows)
+
+
+def values(path: Path) -> list[Any]:
+    """What stands in the second column of the first worksheet, as openpyxl reads it."""
+    return [row[1].value for row in openpyxl.load_workbook(path).worksheets[0].iter_rows(min_row=2)]
+
+
+def parts(path: Path) -> dict[str, bytes]:
+    """The files within a workbook."""
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_the_workbook_as_it_is(tmp_path: Path, language: Language) -> None:
+    """Titles, fills, notes, dropdowns, widths, names and pages; of each worksheet the first three rows."""
+    book: Any = openpyxl.load_workbook(excel.write(worksheets(told(language)), tmp_path / "a.xlsx"))
+    shown = {sheet.title: as_shown(sheet) for sheet in book.worksheets}
+    shown["names"] = {name: found.attr_text for name, found in sorted(book.defined_names.items())}
+
+    compare(f"xlsx_{language}.json", json.dumps(shown, ensure_ascii=False, indent=1) + "\n")
+
+
+def as_shown(sheet: Any) -> dict[str, Any]:
+    """What people see of a worksheet."""
+    cells = [cell for row in islice(sheet.iter_rows(), 4) for cell in row if cell.value is not None]
+    return {
+        "cells": {cell.coordinate: as_cell(cell) for cell in cells},
+        "red": [c.coordinate for row in sheet.iter_rows() for c in row if c.fill.fgColor.rgb == "FFFADBDA"],
+        "columns": {
+            k: [dimension.width, dimension.hidden] for k, dimension in sheet.column_dimensions.items()
+        },
+        "heights": [sheet.row_dimensions[row].height for row in range(1, 5)],
+        "dropdowns": [
+            [str(rule.sqref), rule.type, rule.formula1, rule.errorStyle, rule.prompt]
+            for rule in sheet.data_validations.dataValidation
+        ],
+        "state": [sheet.sheet_state, sheet.freeze_panes, sheet.auto_filter.ref, len(sheet._charts)],
+        "page": [sheet.page_setup.orientation, sheet.page_setup.fitToWidth, sheet.print_title_rows],
+        "header": [sheet.oddHeader.left.text, sheet.oddHeader.right.text],
+    }
+
+
+def as_cell(cell: Any) -> list[Any]:
+    """A cell's value, fill and note."""
+    fill = cell.fill.fgColor.rgb[2:] if cell.fill.fill_type else ""
+    return [cell.value, fill, cell.comment.text if cell.comment else ""]
+
+
+def test_nothing_is_ever_a_formula_or_a_link(tmp_path: Path) -> None:
+    """Read from the XML itself: every text is a text, and reads as it was said."""
+    path = excel.write([one(*ATTACKS, note="=1+1")], tmp_path / "a.xlsx")
+    elements = [*fromstring(parts(path)["xl/worksheets/sheet1.xml"]).iter()]
+
+    assert not {localname(element) for element in elements} & {"f", "hyperlink", "hyperlinks"}
+    assert {cell.get("t") for cell in elements if localname(cell) == "c"} == {"inlineStr"}
+    assert not any("externalLink" in name or "connections" in name for name in parts(path))
+    assert [row.pulled.cells["comment"] for row in read_edited(path).sheets["review"].rows] == list(ATTACKS)
+
+
+def test_a_text_that_looks_like_a_formula_stays_one_when_its_cell_is_edited(tmp_path: Path) -> None:
+    """It has the mark that Excel itself sets for a leading apostrophe."""
+    path = excel.write([one("=1+1", " -1", "＝1", "答え")], tmp_path / "a.xlsx")
+    cells = [row[1] for row in openpyxl.load_workbook(path).worksheets[0].iter_rows(min_row=2)]
+
+    assert [bool(cell.quotePrefix) for cell in cells] == [True, True, True, False]
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_run_full_of_it(tmp_path: Path, attack: str) -> None:
+    """Wherever a bot, a model or a customer can write: all parts are sound XML without a formula."""
+    results = hostile(attack)
+    summary = summarise(results, rules=RedRules(), judges=everyone_who_graded(results, ("turn",)), seed=1)
+    run = ReportContext(results, summary, decide(summary, 0.9, 0.05), "ja")
+
+    path = excel.write(worksheets(run), tmp_path / "a.xlsx")
+
+    for name, part in parts(path).items():
+        if name.endswith((".xml", ".rels", ".vml")):
+            found = {localname(element) for element in fromstring(part).iter()}
+            assert not found & {"f", "hyperlink"} or "chart" in name
+    assert len(excel.read(path)["review"]) == 2
+
+
+def test_texts_are_as_they_were_said_or_visibly_otherwise(tmp_path: Path) -> None:
+    """Controls get their pictures, half characters a replacement; emoji, Arabic and rare kanji survive."""
+    assert values(excel.write([one(*TEXTS, note="\x00\ud800=1")], tmp_path / "a.xlsx")) == list(
+        TEXTS.values()
+    )
+    assert "␀\ufffd=1".encode() in parts(tmp_path / "a.xlsx")["xl/comments1.xml"]
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_a_text_longer_than_a_cell_is_visibly_cut(tmp_path: Path, language: Language) -> None:
+    """At 32,767 units as Excel counts them, never through a character, and it says how much is missing."""
+    whole = "あ" * 32_767
+    shown = values(
+        excel.write([one(whole, whole + "い", "😀" * 20_000, language=language)], tmp_path / "a.xlsx")
+    )
+
+    assert shown[0] == whole
+    assert all(units(text) <= 32_767 and "\ufffd" not in text for text in shown)
+    said = {"ja": r"(あ+|😀+)…（以下 ([\d,]+) 文字省略）", "en": r"(あ+|😀+)… \(([\d,]+) more characters\)"}[
+        language
+    ]
+    for text, length in zip(shown[1:], (32_768, 20_000), strict=True):
+        cut = re.fullmatch(said, text)
+        assert cut is not None
+        assert len(cut[1]) + int(cut[2].replace(",", "")) == length
+
+
+def test_notes_are_cut_too_and_their_boxes_grow(tmp_path: Path) -> None:
+    """A long note gets a larger box than a short one."""
+    long = excel.write([one("x", note="理由" * 20_000)], tmp_path / "a.xlsx")
+    short = excel.write([one("x", note="理由")], tmp_path / "b.xlsx")
+    boxes = [parts(path)["xl/drawings/vmlDrawing1.vml"].decode() for path in (long, short)]
+    heights = [float(re.findall(r"height:([\d.]+)pt", box)[-1]) for box in boxes]
+
+    assert "文字省略" in openpyxl.load_workbook(long).worksheets[0]["B2"].comment.text
+    assert heights[0] > 4 * heights[1] > 100
+
+
+def test_rows_are_as_high_as_their_text_up_to_a_screen(tmp_path: Path) -> None:
+    """Excel fits no wrapped row that a program wrote."""
+    path = excel.write([one("短い", "長" * 40, "長" * 9000)], tmp_path / "a.xlsx")
+    heights = [openpyxl.load_workbook(path).worksheets[0].row_dimensions[row].height for row in (2, 3, 4)]
+
+    assert heights[0] < 25
+    assert 75 < heights[1] < 110
+    assert 200 < heights[2] <= 409
+
+
+@pytest.mark.parametrize(
+    ("text", "high"), [("", 1), ("a" * 10, 1), ("a" * 11, 2), ("あ" * 6, 2), ("a\n\nb", 3), ("a\n" * 50, 9)]
+)
+def test_how_high_a_text_is(text: str, high: int) -> None:
+    """Ten narrow characters or five kanji a line."""
+    assert lines_high(text, 10, 9) == high
+
+
+def test_a_choice_may_hold_a_comma(tmp_path: Path) -> None:
+    """Dropdowns are read from a hidden worksheet: a list within the rule would be split at the comma."""
+    choices = (Choice(id="a", title="Go, with conditions"), Choice(id="b", title="5"))
+    column = Column(key="status", title="s", owner="team", kind="choice", choices=choices)
+    sheet = one("x")
+    path = excel.write([sheet.model_copy(update={"columns": (*sheet.columns, column)})], tmp_path / "a.xlsx")
+    book: Any = openpyxl.load_workbook(path)
+
+    assert [row[0].value for row in book["rehearsal_lists"].iter_rows()] == ["Go, with conditions", 5]
+    assert book["rehearsal_lists"].sheet_state == "hidden"
+    assert book.worksheets[0].data_validations.dataValidation[0].formula1 == "rehearsal_lists!$A$1:$A$2"
+
+
+def test_a_missing_folder(tmp_path: Path) -> None:
+    """One line."""
+    with pytest.raises(RunFileError, match=r"report.xlsx: cannot be written \(No such file or directory\)"):
+        excel.write([one("x")], tmp_path / "missing" / "report.xlsx")
+
+
+def test_bombs_and_passwords_are_refused(tmp_path: Path) -> None:
+    """In one line each."""
+    bomb, locked = tmp_path / "bomb.xlsx", tmp_path / "locked.xlsx"
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/worksheets/sheet1.xml", b" " * (1 << 27))
+    locked.write_bytes(b"\xd0\xcf\x11\xe0" + "EncryptedPackage".encode("utf-16-le"))
+
+    for path, why in {bomb: "when unpacked; split the file", locked: "protected with a password"}.items():
+        with pytest.raises(CaseFileError, match=why):
+            excel.read(path)
+
+
+def test_control_characters_cost_no_room() -> None:
+    """A text without them is given back as it is."""
+    text = "あいう\n\tabc"
+
+    assert cell_text(text, "ja") is text
+
+
+@pytest.mark.parametrize("language", ["ja"])
+def test_libreoffice_opens_it_and_what_it_saves_is_read(tmp_path: Path, language: Language) -> None:
+    """Where there is a LibreOffice: names, keys and words survive its saving."""
+    office = shutil.which("soffice")
+    if office is None:
+        pytest.skip("there is no LibreOffice on this machine")
+    path = excel.write(worksheets(told(language)), tmp_path / "report.xlsx")
+    profile = f"-env:UserInstallation=file://{tmp_path / 'profile'}"
+    command = [office, profile, "--headless", "--convert-to", "xlsx", "--outdir", "saved", str(path)]
+
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=55)
+
+    saved = tmp_path / "saved" / "report.xlsx"
+    assert excel.read(saved) == excel.read(path)
+    assert "rehearsal_review_judge_is" in openpyxl.load_workbook(saved).defined_names

@@ -1,0 +1,346 @@
+"""A workbook that the team has written in: its words come along, and no file of theirs is written over."""
+
+import random
+import resource
+import shutil
+import stat
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from simulator.core.errors import RunFileError
+from simulator.report.worksheets import worksheets
+from simulator.sheets import excel
+from simulator.sheets.excel_read import read_edited
+from simulator.sheets.merge import as_found, fingerprint
+from simulator.sheets.model import PulledRow, Row, SheetCell, Worksheet
+from tests.excel import Person
+from tests.properties import examples
+from tests.report.test_worksheets import told
+
+SHEETS = worksheets(told("ja"))
+TEAM = {sheet.name: [c for c in sheet.columns if c.owner == "team"] for sheet in SHEETS}
+TABS = {sheet.name: sheet.title for sheet in SHEETS}
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A report as it is written; every test does something else to a copy of it."""
+    return excel.save(SHEETS, tmp_path_factory.mktemp("report") / "run.sqlite").read_bytes()
+
+
+@pytest.fixture
+def run_file(report: bytes, tmp_path: Path) -> Path:
+    """A run file whose report has been written."""
+    (tmp_path / "report.xlsx").write_bytes(report)
+    return tmp_path / "run.sqlite"
+
+
+def reports(run_file: Path) -> list[str]:
+    """The names of the workbooks beside a run file, and of anything that was left lying about."""
+    return sorted(path.name for path in run_file.parent.iterdir() if path.name != "run.sqlite")
+
+
+def theirs(path: Path) -> list[tuple[str, str, dict[str, str]]]:
+    """All that the team wrote, row by row, sorted."""
+    found = read_edited(path).sheets
+    filled = (
+        (name, row.key, cells)
+        for name, columns in TEAM.items()
+        for row, _ in found[name].rows
+        if (cells := {c.key: row.cells[c.key] for c in columns if c.key in row.cells})
+    )
+    return sorted(filled, key=repr)
+
+
+def by_key(path: Path, name: str) -> dict[str, PulledRow]:
+    """The rows of a worksheet by key."""
+    return {row.key: row for row in excel.read(path)[name]}
+
+
+def with_row(sheets: tuple[Worksheet, ...], name: str, row: Row) -> tuple[Worksheet, ...]:
+    """The worksheets with one more row at the end of one."""
+    return tuple(
+        sheet.model_copy(update={"rows": (*sheet.rows, row)}) if sheet.name == name else sheet
+        for sheet in sheets
+    )
+
+
+def test_a_report_nobody_wrote_in_is_made_anew(run_file: Path) -> None:
+    """One file, readable by its owner only, however often the report is made."""
+    path = excel.save(SHEETS, run_file)
+
+    assert path.name == "report.xlsx"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert reports(run_file) == ["report.xlsx"]
+
+
+def test_a_file_that_is_saved_unchanged_is_no_edited_one(run_file: Path) -> None:
+    """Excel rewrites every byte when it saves; what counts is what stands in the cells."""
+    with Person(run_file.with_name("report.xlsx")):
+        pass
+
+    assert excel.save(SHEETS, run_file).name == "report.xlsx"
+
+
+def test_the_edited_report_stays_and_a_second_one_carries_its_words(run_file: Path) -> None:
+    """Made again, the second one is made anew; edited, it stays, too."""
+    first = run_file.with_name("report.xlsx")
+    with Person(first) as person:
+        person.type("確認", 3, "コメント", "資料にあります")
+        person.type("確認", 3, "対応状況", "対応中")
+        person.type("まとめ", 2, "終了判定", "条件付き可")
+        person.type("まとめ", 2, "承認日", "2026-11-25")
+    before = first.read_bytes()
+
+    second = excel.save(SHEETS, run_file)
+
+    assert second.name == "report-2.xlsx"
+    assert theirs(second) == theirs(first)
+    assert excel.save(SHEETS, run_file) == second
+    assert first.read_bytes() == before
+    with Person(second) as person:
+        person.type("確認", 4, "コメント", "こちらも")
+    third = excel.save(SHEETS, run_file)
+    assert third.name == "report-3.xlsx"
+    assert theirs(third) == theirs(second) != theirs(first)
+    assert reports(run_file) == ["report-2.xlsx", "report-3.xlsx", "report.xlsx"]
+
+
+def test_words_survive_when_the_first_file_is_thrown_away(run_file: Path) -> None:
+    """A report that carries the team's words counts as theirs, although nobody has touched it."""
+    first = run_file.with_name("report.xlsx")
+    with Person(first) as person:
+        person.type("確認", 3, "コメント", "資料にあります")
+    second = excel.save(SHEETS, run_file)
+    first.unlink()
+
+    words = theirs(second)
+    assert excel.save(SHEETS, run_file) == second
+    assert theirs(second) == words
+
+
+def test_the_programs_cells_are_those_of_today(run_file: Path) -> None:
+    """A newer grade stands beside the team's comment."""
+    with Person(run_file.with_name("report.xlsx")) as person:
+        person.type("確認", 3, "コメント", "資料にあります")
+    row = SHEETS[1].rows[1]
+    changed = replace(row, cells={**row.cells, "reason": SheetCell(text="新しい理由")})
+    review = SHEETS[1].model_copy(update={"rows": (SHEETS[1].rows[0], changed, *SHEETS[1].rows[2:])})
+
+    path = excel.save((SHEETS[0], review, *SHEETS[2:]), run_file)
+
+    cells = by_key(path, "review")[row.key].cells
+    assert (cells["reason"], cells["comment"]) == ("新しい理由", "資料にあります")
+
+
+def test_the_teams_order_rows_and_columns(run_file: Path) -> None:
+    """Sorted rows stay sorted, new rows stand above them; what the team added is all there."""
+    first = run_file.with_name("report.xlsx")
+    with Person(first) as person:
+        place = person.book["確認"].max_column + 1
+        person.book["確認"].cell(1, place).value = "優先度"
+        for row in range(2, 6):
+            person.book["確認"].cell(row, place).value = row * 1.5
+        person.sort("確認", lambda values: values[3])
+        person.add("テスト質問", {"質問": "解約はいつまで?", "正解": "20日"})
+    order = [row.key for row in excel.read(first)["review"]]
+
+    path = excel.save(with_row(SHEETS, "review", Row(key="new")), run_file)
+
+    assert [row.key for row in excel.read(path)["review"]] == ["new", *order]
+    assert excel.read(path)["questions"][-1].cells == {"question": "解約はいつまで?", "reference": "20日"}
+    old, new = (read_edited(each).sheets["review"] for each in (first, path))
+    assert new.others == old.others == ("優先度",)
+    assert [row.others for row in new.rows[1:]] == [row.others for row in old.rows]
+    assert {"3", "4.5", "6", "7.5"} == {row.others[0] for row in new.rows} - {""}
+
+
+def test_new_rows_stand_where_they_belong_when_nobody_sorted(run_file: Path) -> None:
+    """The decision stays the first row of the summary."""
+    with Person(run_file.with_name("report.xlsx")) as person:
+        person.type("まとめ", 2, "承認者", "山田")
+
+    path = excel.save(
+        with_row(SHEETS, "summary", Row(key="new", cells={"item": SheetCell(text="x")})), run_file
+    )
+
+    keys = [row.key for row in excel.read(path)["summary"]]
+    assert keys == [*(row.key for row in SHEETS[0].rows), "new"]
+
+
+def test_rows_that_are_no_longer_there(run_file: Path) -> None:
+    """They stay where the team wrote in them, with the program's cells as they were."""
+    first = run_file.with_name("report.xlsx")
+    with Person(first) as person:
+        person.type("目視採点", 3, "人の評価（1人目）", 2)
+    written = excel.read(first)["blind"][1]
+    blind = next(sheet for sheet in SHEETS if sheet.name == "blind")
+    smaller = tuple(
+        sheet.model_copy(update={"rows": sheet.rows[5:]}) if sheet is blind else sheet for sheet in SHEETS
+    )
+
+    path = excel.save(smaller, run_file)
+
+    assert by_key(path, "blind")[written.key].cells == written.cells
+    assert len(excel.read(path)["blind"]) == len(blind.rows) - 4
+
+
+def test_a_question_that_was_deleted_waits_for_approval(run_file: Path) -> None:
+    """It may be new, it may have been thrown out: it is not asked before somebody approves of it."""
+    with Person(run_file.with_name("report.xlsx")) as person:
+        person.delete_row("テスト質問", 2)
+
+    path = excel.save(SHEETS, run_file)
+
+    found = by_key(path, "questions")
+    assert [row.cells["approved"] for row in found.values()] == ["no", "yes", "yes", "yes"]
+
+
+def test_what_the_team_emptied_stays_empty(run_file: Path) -> None:
+    """An empty cell is a word of theirs, too."""
+    with Person(run_file.with_name("report.xlsx")) as person:
+        person.type("テスト質問", 2, "使用する", None)
+
+    assert "use" not in excel.read(excel.save(SHEETS, run_file))["questions"][0].cells
+
+
+@pytest.mark.parametrize("mark", ["~$report.xlsx", ".~lock.report.xlsx#"])
+def test_a_report_that_is_open(run_file: Path, mark: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Excel and LibreOffice put a file beside it: the report goes into the next one, and stderr says so."""
+    run_file.with_name(mark).touch()
+    before = run_file.with_name("report.xlsx").read_bytes()
+
+    assert excel.save(SHEETS, run_file).name == "report-2.xlsx"
+    assert run_file.with_name("report.xlsx").read_bytes() == before
+    assert capsys.readouterr().err == (
+        "report.xlsx is open in another program; the report goes into the next one.\n"
+    )
+
+
+def test_files_that_are_not_ours_or_cannot_be_read(
+    run_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They are never written over."""
+    run_file.with_name("report.xlsx").write_bytes(b"PK broken")
+    openpyxl.Workbook().save(run_file.with_name("report-2.xlsx"))
+    before = {name: run_file.with_name(name).read_bytes() for name in reports(run_file)}
+
+    assert excel.save(SHEETS, run_file).name == "report-3.xlsx"
+    assert {name: run_file.with_name(name).read_bytes() for name in before} == before
+    assert "report.xlsx: not a whole Excel file; save it anew from Excel. It is left alone." in (
+        capsys.readouterr().err
+    )
+
+
+def test_a_worksheet_of_their_own_stays_in_their_file(
+    run_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The file is not written over, and a line says where it is."""
+    with Person(run_file.with_name("report.xlsx")) as person:
+        person.book.create_sheet("集計")["A1"] = "=1+1"
+        person.book["集計"]["A2"] = "合計"
+
+    assert excel.save(SHEETS, run_file).name == "report-2.xlsx"
+    assert "report.xlsx: the worksheet 集計 is your own; it stays there." in capsys.readouterr().err
+
+
+def test_a_full_disk_leaves_the_old_file(run_file: Path) -> None:
+    """One line says what to do, and nothing is left lying about."""
+    path = run_file.with_name("report.xlsx")
+    before, old = path.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, old[1]))
+    try:
+        with pytest.raises(RunFileError, match=r"cannot be written .* The run is safe: paint it again"):
+            excel.save(SHEETS, run_file)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, old)
+
+    assert path.read_bytes() == before
+    assert reports(run_file) == ["report.xlsx"]
+
+
+def test_merge_writes_a_new_file(run_file: Path) -> None:
+    """Beside the edited one, under the next free name."""
+    first = run_file.with_name("report.xlsx")
+    with Person(first) as person:
+        person.type("確認", 3, "コメント", "資料にあります")
+
+    assert [excel.merge(SHEETS, first).name for _ in range(2)] == ["report-2.xlsx", "report-3.xlsx"]
+    assert theirs(run_file.with_name("report-3.xlsx")) == theirs(first)
+
+
+WORDS = st.text(
+    st.characters(exclude_categories=["Cs", "Cc"]) | st.sampled_from("\n=+-@_x0041 5年"), max_size=30
+) | st.sampled_from(["採点が誤り", "2026-11-25", "_x0041_", "<r>x</r>", " 前後 ", "=1+1", "007", "1.50"])
+
+
+@pytest.mark.timeout(300)  # with many examples
+@given(seed=st.integers(0, 10**6), words=st.lists(WORDS, min_size=1, max_size=12))
+@settings(
+    max_examples=examples(4),
+    deadline=None,
+    phases=[Phase.generate],
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+def test_every_word_of_the_team_comes_along(
+    report: bytes, tmp_path: Path, seed: int, words: list[str]
+) -> None:
+    """Whatever they type, wherever they type it, however they sort and move."""
+    path = tmp_path / f"{seed}" / "report.xlsx"
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(report)
+    edit(path, random.Random(seed), words)
+
+    second = excel.merge(SHEETS, path)
+
+    merged = read_edited(second)
+    carried = theirs(second)
+    assert [each for each in theirs(path) if each not in carried] == []
+    assert fingerprint(merged.sheets) == merged.properties["rehearsal_written"]
+
+
+def edit(path: Path, lot: random.Random, words: list[str]) -> None:
+    """Random edits, as a person would make them."""
+    with Person(path) as person:
+        for word in words:
+            name = lot.choice([name for name, columns in TEAM.items() if columns])
+            tab, title = TABS[name], lot.choice(TEAM[name]).title
+            last = person.book[tab].max_row
+            cell = person.book[tab].cell(lot.randint(2, last), person.place(tab, title))
+            cell.value, cell.data_type = word, "s"
+            if lot.random() < 0.3:
+                person.sort(tab, lambda _: lot.random())
+            if lot.random() < 0.2:
+                added = person.add(tab, {title: None})
+                cell = person.book[tab].cell(added, person.place(tab, title))
+                cell.value, cell.data_type = word, "s"
+            if lot.random() < 0.2:
+                person.insert_column(tab, title, f"メモ{lot.random()}")
+
+
+def test_the_fingerprint_is_that_of_what_is_read(run_file: Path) -> None:
+    """Without an edit, what was to be written and what is read have the same one; an edit changes it."""
+    path = run_file.with_name("report.xlsx")
+    before = fingerprint(read_edited(path).sheets)
+
+    assert fingerprint(as_found(SHEETS)) == before
+    edits: list[Any] = [
+        lambda p: p.type("確認", 3, "コメント", "!"),
+        lambda p: p.rename("確認", "コメント", "メモ"),
+        lambda p: p.insert_column("会話", "設定", "メモ"),
+        lambda p: p.sort("確認", lambda values: values[3]),
+        lambda p: p.add("テスト質問", {"質問": "?"}),
+        lambda p: p.delete_row("確認", 2),
+    ]
+    for number, change in enumerate(edits):
+        copy = path.with_name(f"copy-{number}.xlsx")
+        shutil.copyfile(path, copy)
+        with Person(copy) as person:
+            change(person)
+        assert fingerprint(read_edited(copy).sheets) != before

@@ -1,0 +1,284 @@
+"""What people do to a workbook, and what is read from it then."""
+
+import functools
+import tempfile
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+
+from simulator.core.types import Language
+from simulator.report.worksheets import worksheets
+from simulator.sheets import excel
+from simulator.sheets.model import PulledRow
+from tests.excel import Person
+from tests.report.test_worksheets import told
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """The worksheets of the rehearsed run that people write most in, in Japanese."""
+    path = tmp_path / "report.xlsx"
+    path.write_bytes(_workbook())
+    return path
+
+
+@functools.cache
+def _workbook() -> bytes:
+    """Written once; every test does something else to a copy of it."""
+    written_in = [sheet for sheet in worksheets(told()) if sheet.name in ("review", "blind", "questions")]
+    with tempfile.TemporaryDirectory() as folder:
+        return excel.write(written_in, Path(folder, "report.xlsx")).read_bytes()
+
+
+def key(path: Path, tab: str, row: int) -> str:
+    """The key that stands in a row, from 1."""
+    return str(openpyxl.load_workbook(path)[tab].cell(row, 1).value)
+
+
+def rows(path: Path, name: str) -> dict[str, PulledRow]:
+    """The rows of a worksheet by key."""
+    return {row.key: row for row in excel.read(path)[name]}
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_all_that_is_written_is_read(tmp_path: Path, language: Language) -> None:
+    """Every worksheet, every row by its key, every cell by its column; choices by their ids."""
+    sheets = worksheets(told(language))
+    found = excel.read(excel.write(sheets, tmp_path / "report.xlsx"))
+
+    assert set(found) == {sheet.name for sheet in sheets}
+    for sheet in sheets:
+        assert [row.key for row in found[sheet.name]] == [row.key for row in sheet.rows]
+        for row, pulled in zip(sheet.rows, found[sheet.name], strict=True):
+            chosen = {column.key for column in sheet.columns if column.choices}
+            texts = {k: c.text.strip() for k, c in row.cells.items() if c.text and k not in chosen}
+            assert {k: text for k, text in pulled.cells.items() if k not in chosen} == texts
+    assert {row.cells["approved"] for row in found["questions"]} == {"yes"}
+
+
+def review(person: Person, *, judge_is: str = "採点が誤り", day: Any = date(2026, 11, 25)) -> str:
+    """A turn reviewed in row 4; gives its key."""
+    person.type("確認", 4, "判定", judge_is)
+    person.type("確認", 4, "コメント", "資料にあります")
+    person.type("確認", 4, "確認日", day)
+    return str(person.book["確認"].cell(4, 1).value)
+
+
+def reviewed(path: Path, turn: str) -> bool:
+    """Whether that review is read as it was meant."""
+    cells = rows(path, "review")[turn].cells
+    meant = {"judge_is": "wrong", "comment": "資料にあります", "checked": "2026-11-25"}
+    return {name: cells.get(name) for name in meant} == meant
+
+
+def test_sorting_moves_nothing_away_from_its_row(path: Path) -> None:
+    """Rows are known by their keys."""
+    with Person(path) as person:
+        turn = review(person)
+        person.sort("確認", lambda values: (values[3], values[4]))
+
+    assert key(path, "確認", 4) != turn
+    assert reviewed(path, turn)
+
+
+@pytest.mark.parametrize("moves_names", [True, False])
+def test_columns_of_ones_own_between_the_others(path: Path, moves_names: bool) -> None:
+    """Also where a program moved the columns and left the names behind."""
+    with Person(path, moves_names=moves_names) as person:
+        turn = review(person)
+        person.insert_column("確認", "判定", "メモ")
+        person.type("確認", 4, "メモ", "わたしの")
+        person.insert_column("確認", "お客様", "優先度")
+
+    assert reviewed(path, turn)
+
+
+@pytest.mark.parametrize("title", ["採点は正しい?", "", "確認済みの判定", "番号"])
+def test_another_title(path: Path, title: str) -> None:
+    """A column keeps its name, whatever people call it."""
+    with Person(path) as person:
+        turn = review(person)
+        person.rename("確認", "判定", title)
+
+    assert reviewed(path, turn)
+
+
+def test_moved_columns(path: Path) -> None:
+    """Cut from one place, pasted at another."""
+    with Person(path) as person:
+        turn = review(person)
+        person.move_last("確認", "判定")
+        person.move_last("確認", "コメント")
+
+    assert reviewed(path, turn)
+
+
+def test_a_renamed_and_moved_tab(path: Path) -> None:
+    """A worksheet is known by the names in it."""
+    with Person(path) as person:
+        turn = review(person)
+        person.rename_tab("確認", "レビュー (山田)")
+        person.book.move_sheet("レビュー (山田)", -1)
+
+    assert reviewed(path, turn)
+
+
+@pytest.mark.parametrize("tab", ["確認", "Review", "Ｒｅｖｉｅｗ ", "山田さん"])
+def test_without_any_name(path: Path, tab: str) -> None:
+    """Tabs and columns are known by their titles in either language, or by most of the titles in them."""
+    with Person(path) as person:
+        turn = review(person)
+        person.book.defined_names.clear()
+        person.book["確認"].title = tab
+        for old, new in {
+            "判定": "Is the judge right?",
+            "コメント": "ＣＯＭＭＥＮＴ",
+            "確認日": " 確認日 ",
+        }.items():
+            person.place(tab, old)
+            person.rename(tab, old, new)
+
+    assert reviewed(path, turn)
+
+
+@pytest.mark.parametrize("names", ["moved", "left behind", "gone"])
+def test_titles_above_the_header(path: Path, names: str) -> None:
+    """The header is found where people put a heading and an empty row over it."""
+    with Person(path) as person:
+        turn = review(person)
+        person.book["確認"].insert_rows(1, 2)
+        person.book["確認"]["B1"] = "11月のレビュー"
+        if names == "gone":
+            person.book.defined_names.clear()
+        for name in person.book.defined_names.values():
+            if names == "moved" and name.attr_text.startswith("確認!"):
+                name.attr_text = name.attr_text.replace("$1", "$3")
+
+    assert reviewed(path, turn)
+
+
+def test_a_deleted_column(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The others are read; a line says what is not there."""
+    with Person(path) as person:
+        turn = review(person)
+        person.delete_column("確認", "原因")
+
+    assert reviewed(path, turn)
+    assert capsys.readouterr().err == "report.xlsx, 確認: there is no column cause.\n"
+
+
+def test_a_deleted_tab(path: Path) -> None:
+    """The others are read."""
+    with Person(path) as person:
+        del person.book["確認"]
+
+    assert "review" not in excel.read(path)
+    assert "blind" in excel.read(path)
+
+
+def test_a_hidden_tab(path: Path) -> None:
+    """It is read like the others."""
+    with Person(path) as person:
+        turn = review(person)
+        person.book["確認"].sheet_state = "hidden"
+
+    assert reviewed(path, turn)
+
+
+@pytest.mark.parametrize(
+    "picked",
+    ["採点が誤り", "Judge is wrong", "wrong", " 採点が誤り　", "ＪＵＤＧＥ ＩＳ ＷＲＯＮＧ"],
+)  # fmt: skip
+def test_choices_in_either_language(path: Path, picked: str) -> None:
+    """As they were picked or typed."""
+    with Person(path) as person:
+        turn = review(person, judge_is=picked)
+
+    assert reviewed(path, turn)
+
+
+@pytest.mark.parametrize(
+    "day",
+    [date(2026, 11, 25), datetime(2026, 11, 25), "2026/11/25", "2026-11-25", "2026年11月25日", "2026.11.25"],
+)
+def test_days(path: Path, day: Any) -> None:
+    """As Excel keeps them, or as people type them."""
+    with Person(path) as person:
+        turn = review(person, day=day)
+
+    assert reviewed(path, turn)
+
+
+def test_what_nobody_offered(path: Path) -> None:
+    """A dropdown warns and does not forbid: what was typed instead is given as it is."""
+    with Person(path) as person:
+        turn = review(person, judge_is="たぶん誤り")
+
+    assert rows(path, "review")[turn].cells["judge_is"] == "たぶん誤り"
+
+
+def test_grades_are_numbers(path: Path) -> None:
+    """Typed as numbers, picked from the list as numbers, read as the ids of the grades."""
+    with Person(path) as person:
+        person.type("目視採点", 2, "人の評価（1人目）", 4)
+        person.type("目視採点", 2, "人の評価（2人目）", "５")
+
+    first = excel.read(path)["blind"][0]
+
+    assert (first.cells["grade_1"], first.cells["grade_2"]) == ("4", "5")
+
+
+def test_merged_cells(path: Path) -> None:
+    """What is merged over several rows is meant for each of them."""
+    with Person(path) as person:
+        person.type("確認", 2, "担当者", "佐藤")
+        person.book["確認"].merge_cells(start_row=2, end_row=4, start_column=12, end_column=12)
+
+    assert [row.cells.get("assignee") for row in excel.read(path)["review"][:4]] == ["佐藤"] * 3 + [None]
+
+
+def test_added_and_copied_rows(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They have no key; a copied one is told of."""
+    with Person(path) as person:
+        person.add("テスト質問", {"質問": "解約はいつまで?", "使用する": "使用する"})
+        person.add("テスト質問", {"キー": "fees-01-ja", "質問": "光の料金は?"})
+
+    found = excel.read(path)["questions"]
+
+    assert [(row.key, row.cells["question"], row.number) for row in found[-2:]] == [
+        ("", "解約はいつまで?", 6),
+        ("", "光の料金は?", 7),
+    ]
+    assert found[-2].cells["use"] == "yes"
+    assert "テスト質問, row 7: the same key as row 2; read as an added row" in capsys.readouterr().err
+
+
+def test_a_formula_without_a_result(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is skipped, and told of."""
+    with Person(path) as person:
+        person.type("確認", 2, "コメント", "=A1&B1")
+
+    assert "comment" not in excel.read(path)["review"][0].cells
+    assert "確認, row 2, column K: a formula without a stored result" in capsys.readouterr().err
+
+
+def test_a_row_without_a_key(path: Path) -> None:
+    """Outside of the questions nobody can tell which turn it is about: it is passed over, and told of."""
+    with Person(path) as person:
+        person.add("確認", {"コメント": "どのターン?"})
+
+    pulled = excel.pull(path)
+
+    assert all(row.key for row in pulled.rows["review"])
+    assert pulled.notes == ("report.xlsx, 確認, row 15: it has no key; passed over.",)
+
+
+def test_blanks_around_a_word(path: Path) -> None:
+    """They are no part of it."""
+    with Person(path) as person:
+        person.type("確認", 2, "コメント", " はい　\n")
+
+    assert excel.read(path)["review"][0].cells["comment"] == "はい"

@@ -1,0 +1,331 @@
+"""Classification: printed figures reproduced from counts, averages, guessers, what reports tell of them."""
+
+import json
+import random
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from simulator.cli.app import main
+from simulator.core.types import Answer, Case, Conversation, Results, Run, Score, Turn
+from simulator.report.features import classes_section
+from simulator.stats.classification import (
+    Classification,
+    ClassifiedRow,
+    classifications,
+    classify,
+    f1_table,
+    figures_of,
+    per_class,
+    positive_of,
+    ranked,
+)
+from tests.paths import ROOT
+
+BINARY = ("0", "1")
+# An awesome list's repositories, about Japanese or not: 60 of 856 are. Printed by lm-evaluation-harness.
+POSITIVES, ALL = 60, 856
+
+
+def of_counts(tp: int, fp: int, fn: int) -> Classification:
+    """The figures of a binary classifier on the article's rows."""
+    return figures_of(np.array([[ALL - tp - fp - fn, fp, 0], [fn, tp, 0]]), BINARY)
+
+
+def delta_stderr(tp: int, fp: int, fn: int) -> float:
+    """The standard error of F1 by its linearisation: what the bootstrap comes to on many rows."""
+    both = 2 * tp + fp + fn
+    slopes = np.array([2 * (fp + fn), -2 * tp, -2 * tp]) / both**2
+    counts = np.array([tp, fp, fn], dtype=float)
+    return float(np.sqrt(slopes**2 @ counts - (slopes @ counts) ** 2 / ALL))
+
+
+@pytest.mark.parametrize(
+    ("counts", "accuracy", "stderr", "f1"),
+    [
+        ((60, 793, 0), 0.0736, 0.0089, 0.1314),
+        ((59, 766, 1), 0.1040, 0.0104, 0.1333),
+        ((42, 61, 18), 0.9077, 0.0099, 0.5153),
+        ((47, 37, 13), 0.9416, 0.0080, 0.6528),
+        ((51, 27, 9), 0.9579, 0.0069, 0.7391),
+    ],
+)
+def test_printed_tables(counts: tuple[int, int, int], accuracy: float, stderr: float, f1: float) -> None:
+    """Accuracy, its standard error and F1 to every printed digit; F1's own error by resampling."""
+    found = of_counts(*counts)
+
+    assert round(found.accuracy, 4) == accuracy
+    assert found.accuracy_stderr == pytest.approx(stderr, abs=5e-5)
+    assert round(found.f1, 4) == f1
+    assert found.f1_stderr == pytest.approx(delta_stderr(*counts), rel=0.04)
+    assert (found.positive, found.n, found.per_class[1].support) == ("1", ALL, POSITIVES)
+    assert (found.draws, found.seed) == (100_000, 1234)
+
+
+def test_the_errors_of_f1() -> None:
+    """To four decimals, the same every time."""
+    rows = ((60, 793, 0), (59, 766, 1), (42, 61, 18), (47, 37, 13), (51, 27, 9))
+
+    assert [round(of_counts(*row).f1_stderr or 0, 4) for row in rows] == [
+        0.0153,
+        0.0156,
+        0.0482,
+        0.0465,
+        0.0426,
+    ]
+
+
+def test_the_bootstrap_is_that_of_the_harness() -> None:
+    """Rows drawn one by one and F1 of each resample, as there: the same spread, far slower."""
+    rows = [(1, 1)] * 51 + [(0, 1)] * 27 + [(1, 0)] * 9 + [(0, 0)] * (ALL - 87)
+    lots, f1s = random.Random(0), []
+    for _ in range(300):
+        drawn = lots.choices(rows, k=ALL)
+        hits, said, there = (sum(part) for part in zip(*((a * b, b, a) for a, b in drawn), strict=True))
+        f1s.append(2 * hits / (said + there))
+
+    assert of_counts(51, 27, 9).f1_stderr == pytest.approx(np.std(f1s, ddof=1), rel=0.12)
+
+
+def test_the_fine_tuned_report() -> None:
+    """0.79 / 0.70 / 0.74 on the 60 positives: 42 found, 11 wrongly."""
+    found = of_counts(42, 11, 18).per_class[1]
+
+    assert [round(each, 2) for each in (found.precision, found.recall, found.f1)] == [0.79, 0.70, 0.74]
+
+
+def test_guessers() -> None:
+    """Always one label, or by lot: what has to be beaten."""
+    found = {each.name: each for each in of_counts(51, 27, 9).baselines}
+
+    figures = {name: (round(each.accuracy, 4), round(each.f1, 4)) for name, each in found.items()}
+    assert figures == {
+        "all_positive": (0.0701, 0.1310),
+        "all_negative": (0.9299, 0.0),
+        "majority": (0.9299, 0.0),
+        "uniform": (0.5, 0.1230),
+        "prior": (0.8696, 0.0701),
+    }
+    assert (found["all_positive"].label, found["majority"].label) == ("1", "0")
+
+
+def test_a_guesser_by_lot_gets_what_is_said_of_it() -> None:
+    """Simulated, the expected figures come out."""
+    lots = np.random.default_rng(0)
+    expected = np.repeat([1, 0], [POSITIVES, ALL - POSITIVES])
+    drawn = [
+        np.bincount(expected * 3 + lots.integers(0, 2, ALL), minlength=6).reshape(2, 3) for _ in range(500)
+    ]
+
+    assert float(per_class(np.array(drawn))[:, 2, 1].mean()) == pytest.approx(0.1230, abs=0.002)
+
+
+def test_the_report_per_class() -> None:
+    """The example of scikit-learn's `classification_report`: zero where there is nothing to divide by."""
+    rows = [ClassifiedRow(*pair) for pair in (("a", "a"), ("b", "a"), ("c", "c"), ("c", "c"), ("c", "b"))]
+    found = classify(rows, ("a", "b", "c"))
+
+    told = [
+        [round(share, 2) for share in (each.precision, each.recall, each.f1)] + [each.support]
+        for each in (*found.per_class, found.macro, found.weighted)
+    ]
+    assert told == [
+        [0.5, 1.0, 0.67, 1],
+        [0.0, 0.0, 0.0, 1],
+        [1.0, 0.67, 0.8, 3],
+        [0.5, 0.56, 0.49, 5],
+        [0.7, 0.6, 0.61, 5],
+    ]
+    assert (found.positive, found.f1, found.accuracy) == ("", found.macro.f1, 0.6)
+    assert found.micro.f1 == pytest.approx(0.6)
+    assert [each.name for each in found.baselines] == ["majority", "uniform", "prior"]
+
+
+def test_what_was_not_extracted_is_wrong() -> None:
+    """It has a column of its own, lowers recall and accuracy, and no precision."""
+    rows = [
+        ClassifiedRow("1", "1"),
+        ClassifiedRow("1", None),
+        ClassifiedRow("0", "0"),
+        ClassifiedRow("0", "never heard of"),
+    ]
+    found = classify(rows, BINARY)
+
+    assert found.confusion == ((1, 0, 1), (0, 1, 1))
+    assert (found.not_extracted, found.accuracy) == (2, 0.5)
+    assert (found.per_class[1].precision, found.per_class[1].recall) == (1.0, 0.5)
+    assert (found.micro.precision, found.micro.recall) == (1.0, 0.5)
+
+
+def test_agreement() -> None:
+    """Cohen's kappa and Matthews' correlation by their definitions; none where a side is constant."""
+    found = figures_of(np.array([[45, 15, 0], [25, 15, 0]]), BINARY)
+
+    assert found.kappa == pytest.approx(0.1304, abs=1e-4)
+    assert found.mcc == pytest.approx((45 * 15 - 15 * 25) / (60 * 40 * 70 * 30) ** 0.5)
+    assert of_counts(60, 796, 0).mcc is None
+
+
+def test_repeats_of_a_row_are_no_new_rows() -> None:
+    """Three answers to each question are drawn together: the error is that of the questions."""
+    rows = [ClassifiedRow("1" if i % 3 else "0", "1" if i % 5 else "0", f"c{i}") for i in range(300)]
+    once, thrice = classify(rows, BINARY), classify(rows * 3, BINARY)
+
+    assert thrice.f1_stderr == pytest.approx(once.f1_stderr, rel=0.02)
+    assert thrice.accuracy_stderr == pytest.approx(once.accuracy_stderr)
+
+
+@pytest.mark.parametrize(
+    ("labels", "support", "wanted"),
+    [
+        (BINARY, (1, 99), "1"),
+        (("いいえ", "はい"), (1, 99), "はい"),
+        (("苦情", "その他"), (10, 90), "苦情"),
+        (("a", "b"), (5, 5), "b"),
+        (("a", "b", "c"), (1, 2, 3), ""),
+    ],
+)
+def test_which_label_is_looked_for(labels: Sequence[str], support: Sequence[int], wanted: str) -> None:
+    """The one whose name says so, else the rarer one; none among three."""
+    assert positive_of(labels, np.array(support)) == wanted
+
+
+def a_run(answers: Sequence[tuple[str, str | None]], **settings: object) -> Results:
+    """A run of labelled rows, each with what was read from its answer ("!": not graded)."""
+    talks, scores = [], []
+    for at, (expected, predicted) in enumerate(answers):
+        case = Case(id=f"r{at}", question="文", language="ja", label=expected)
+        turn = Turn(index=1, user="文", answer=Answer(text="…"))
+        name = f"scripted/r{at}#1"
+        talks.append(Conversation(id=name, case=case, persona="scripted", turns=(turn,)))
+        detail = {"expected": expected, "predicted": predicted}
+        failed = Score(judge="label", conversation=name, turn=1, state="failed")
+        graded = failed.model_copy(update={"state": "scored", "value": 0.0, "raw": 0.0, "detail": detail})
+        scores.append(failed if predicted == "!" else graded)
+    run = Run(id="r", created=datetime(2026, 1, 1, tzinfo=UTC), settings=dict(settings))
+    return Results(run=run, planned=len(talks), conversations=tuple(talks), scores=tuple(scores))
+
+
+GOOD = a_run([("1", "1"), ("1", "1"), ("0", "0"), ("0", "1"), ("0", None), ("1", "!")])
+
+
+def test_a_run_as_a_classifier() -> None:
+    """From the scores of `label`; what could not be graded does not count."""
+    (found,) = classifications(GOOD)
+
+    assert (found.labels, found.n, found.not_extracted, found.failed) == (BINARY, 5, 1, 1)
+    assert found.confusion == ((1, 1, 1), (0, 2, 0))
+
+
+def test_labels_of_the_run() -> None:
+    """All that there are, in their order, though some occur in no row; the positive one as given."""
+    run = a_run([("1", "1"), ("0", "0")], labels={"1": ["良い", "1"], "0": ["悪い", "0"]}, positive="0")
+
+    assert classifications(run)[0].labels == ("1", "0")
+    assert classifications(run)[0].positive == "0"
+    assert classifications(a_run([])) == ()
+
+
+def test_rows_with_texts_of_their_own_are_no_classes() -> None:
+    """Hundreds of labels make no matrix."""
+    assert classifications(a_run([(f"text {at}", None) for at in range(101)])) == ()
+
+
+def test_runs_by_f1() -> None:
+    """The best first, with the guessers where all were asked the same; else without them."""
+    poor = a_run([("1", "0"), ("1", "0"), ("0", "0"), ("0", "0"), ("0", "0")])
+    rows = f1_table([("poor", poor), ("good", GOOD)])
+
+    assert [row.name for row in rows if not row.baseline] == ["good", "poor"]
+    assert {row.name for row in rows if row.baseline} == {
+        "all_positive",
+        "all_negative",
+        "majority",
+        "uniform",
+        "prior",
+    }
+    assert [row.f1 for row in rows] == sorted((row.f1 for row in rows), reverse=True)
+    other = f1_table([("poor", poor), ("other", a_run([("1", "1"), ("0", "0")]))])
+    assert not any(row.baseline for row in other)
+    assert ranked([]) == ()
+
+
+def test_what_reports_tell() -> None:
+    """A report per class, the matrix with what was not extracted, and guessers, in the reader's language."""
+    told = classes_section(GOOD, "ja")
+
+    assert told is not None
+    assert told.line == "正解率 0.6000 ± 0.2449、F1（1）0.8000 ± 0.2757、5 件。抽出不可 1 件。"
+    classes, matrix, guessers = told.tables
+    assert classes.columns == ("ラベル", "適合率", "再現率", "F1", "件数")
+    assert [cell.text for cell in classes.rows[1]] == ["1", "0.6667", "1.0000", "0.8000", "2"]
+    assert matrix.columns[1:] == ("0", "1", "抽出不可", "件数")
+    assert [cell.text for cell in matrix.rows[0]] == ["0", "1", "1", "1", "3"]
+    assert matrix.rows[1][2].shade == 1
+    assert guessers.rows[0][0].text == "この実行"
+    assert classes_section(a_run([]), "ja") is None
+
+
+def test_many_labels_are_told_by_what_is_confused() -> None:
+    """A matrix nobody could read is left out."""
+    names = [f"L{at:02}" for at in range(15)]
+    run = a_run([(name, name) for name in names] + [("L00", "L01")] * 3 + [("L02", None)])
+    told = classes_section(run, "en")
+
+    assert told is not None
+    assert [cell.text for cell in told.tables[1].rows[0]] == ["L00 → L01", "3"]
+    assert [cell.text for cell in told.tables[1].rows[1]] == ["L02 → not extracted", "1"]
+
+
+BOT = '''
+def answer(text):
+    """Angry words make a complaint."""
+    said = text.rsplit("文：", 1)[-1]
+    angry = any(word in said for word in ("返金", "ひど", "謝罪", "どう"))
+    return "苦情です。" if angry else "苦情ではなく、その他。"
+'''
+
+
+def test_a_labelled_file_from_end_to_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A prompt's words are read back as the data set's labels; JSON, page and Markdown have the figures."""
+    monkeypatch.chdir(tmp_path)
+    Path("bot.py").write_text(BOT, encoding="utf-8")
+    data = ROOT / "demo" / "datasets" / "classification.ja.jsonl"
+    options = [
+        "--prompt",
+        "classify",
+        "--adapter",
+        "bot.py:answer",
+        "--offline",
+        "--to",
+        "markdown",
+        "--json",
+    ]
+
+    assert main(["evaluate", str(data), *options]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    judge = shown["judges"]["label"]
+    assert {"accuracy", "f1", "per_class"} <= set(judge)
+    assert judge["positive"] == "complaint"
+    assert judge["per_class"]["complaint"]["support"] == 7
+    assert judge["accuracy"] == judge["mean"]
+    folder = Path(shown["store"]).parent
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert re.search('aria-label="混同行列[^"]*"><table class="heat">', page)
+    assert "| この実行 | " in (folder / "report.md").read_text(encoding="utf-8")
+
+
+def test_one_label_is_nothing_to_tell_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Said before anything is asked, with the file and what to do."""
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"text": "良い天気", "label": 1}\n{"text": "悪い天気", "label": 1}\n', encoding="utf-8")
+
+    assert main(["evaluate", str(rows), "--adapter", "demo", "--offline"]) == 2
+    said = capsys.readouterr().err
+    assert "rows.jsonl: every row has the label '1': there is nothing to tell apart." in said

@@ -1,0 +1,113 @@
+"""Paired tests against scipy's figures (kept in a file), by counting, and by what must hold of any data."""
+
+import json
+from itertools import permutations, product
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simulator.stats.agreement import average_ranks
+from simulator.stats.exact_tests import holm, mcnemar, wilcoxon
+from simulator.stats.history import mann_kendall, trend
+from simulator.stats.intervals import student, widened
+from tests.paths import FIXTURES
+
+KEPT: dict[str, Any] = json.loads((FIXTURES / "paired_tests.json").read_text(encoding="utf-8"))
+SMALL = st.lists(st.sampled_from([-0.4, -0.2, -0.1, 0.0, 0.0, 0.1, 0.2]), max_size=8)
+
+
+@pytest.mark.parametrize("row", KEPT["wilcoxon"], ids=lambda row: f"{row['kind']}-{row['n']}")
+def test_wilcoxon_is_scipys(row: dict[str, Any]) -> None:
+    """Exact without ties up to 25 differences, normal with ties and Pratt's zeros above."""
+    assert wilcoxon(row["x"]) == pytest.approx(row["p"], abs=1e-9)
+
+
+@given(SMALL)
+def test_wilcoxon_counts_every_assignment_of_signs(differences: list[float]) -> None:
+    """Ties and zeros included: brute force over all signs gives the same p."""
+    signed = [x for x in differences if x]
+    ranks = [r for r, x in zip(average_ranks([abs(x) for x in differences]), differences, strict=True) if x]
+    sums = [
+        sum(r for r, plus in zip(ranks, way, strict=True) if plus)
+        for way in product((0, 1), repeat=len(ranks))
+    ]
+    found = sum(r for r, x in zip(ranks, signed, strict=True) if x > 0)
+    low, high = (sum(s <= found + 1e-9 for s in sums), sum(s >= found - 1e-9 for s in sums))
+
+    assert wilcoxon(differences) == pytest.approx(min(1, 2 * min(low, high) / len(sums)))
+
+
+@given(SMALL)
+def test_the_sign_does_not_matter(differences: list[float]) -> None:
+    """Both tests are two-sided."""
+    assert wilcoxon(differences) == wilcoxon([-x for x in differences])
+
+
+def test_equal_differences_of_floats_are_ties() -> None:
+    """0.8 - 0.6 and 0.6 - 0.4 are the same on paper."""
+    assert wilcoxon([0.8 - 0.6, 0.4 - 0.6, 0.2]) == wilcoxon([0.2, -0.2, 0.2])
+
+
+@pytest.mark.parametrize("row", KEPT["mcnemar"])
+def test_mcnemar_is_the_exact_binomial_one(row: dict[str, Any]) -> None:
+    """As scipy's binomial test with a half."""
+    assert mcnemar(row["worse"], row["better"]) == pytest.approx(row["p"])
+
+
+def test_holm_by_hand() -> None:
+    """The smallest times three, the next times two but never below, the last as it is."""
+    assert holm({"a": 0.01, "b": 0.04, "c": 0.03}) == pytest.approx({"a": 0.03, "b": 0.06, "c": 0.06})
+    assert holm({}) == {}
+
+
+@pytest.mark.parametrize("row", KEPT["student"])
+def test_students_quantiles(row: dict[str, Any]) -> None:
+    """To nine places up to 400 degrees of freedom."""
+    assert student(row["share"], row["df"]) == pytest.approx(row["t"], rel=1e-9)
+
+
+def test_few_clusters_widen_an_interval() -> None:
+    """More the fewer they are."""
+    assert widened(0.95, 6) > widened(0.95, 12) > widened(0.95, 1000) > 0.95
+
+
+@pytest.mark.parametrize("row", KEPT["kendall"])
+def test_mann_kendall_is_exact_without_ties(row: dict[str, Any]) -> None:
+    """As scipy's exact Kendall test against the order."""
+    assert mann_kendall(row["y"]) == pytest.approx(row["p"])
+
+
+@pytest.mark.parametrize("order", list(permutations(range(4)))[::5])
+def test_mann_kendall_counts_orders(order: tuple[int, ...]) -> None:
+    """The share of all orders that are as far from none."""
+
+    def s(values: tuple[int, ...]) -> int:
+        return sum((b > a) - (b < a) for i, a in enumerate(values) for b in values[i + 1 :])
+
+    every = [s(way) for way in permutations(range(4))]
+    extreme = sum(abs(each) >= abs(s(order)) for each in every)
+
+    assert mann_kendall(order) == pytest.approx(min(1, extreme / len(every)))
+
+
+@pytest.mark.parametrize("row", KEPT["theil_sen"])
+def test_slope_and_interval_are_scipys(row: dict[str, Any]) -> None:
+    """Theil-Sen with Sen's interval, ties included."""
+    found = trend(row["y"])
+
+    assert found is not None
+    assert found.slope == pytest.approx(row["slope"])
+    assert found.interval == pytest.approx((row["low"], row["high"]))
+    assert found.p == pytest.approx(row["p"])
+
+
+def test_four_runs_are_no_trend() -> None:
+    """Five in one order are."""
+    falling = trend([5, 4, 3, 2, 1])
+
+    assert trend([4, 3, 2, 1]) is None
+    assert falling is not None
+    assert falling.falling
+    assert not falling.rising

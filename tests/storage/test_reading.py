@@ -1,0 +1,88 @@
+"""What is read from a run file is equal to what was written, and what is shared is held once."""
+
+import contextlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from simulator.core.types import Answer, Conversation, Passage, Score, Utterance, compact
+from simulator.storage.run_file import RunFile, read_run
+from tests.paths import ROOT
+from tests.playing import a_case, a_run, a_talk
+
+CASE = a_case()
+PLAN = (a_talk(CASE), a_talk(CASE).model_copy(update={"id": "calm/fees#2"}), a_talk(a_case(id="fees-2")))
+PASSAGE = Passage(id="p", text="料金表", source="fees.md")
+
+
+def written(folder: Path) -> RunFile:
+    """Three conversations, two of them of the same case, each with a turn and a grade."""
+    file = a_run(folder, PLAN, "20261121-090400-angry-0001")
+    for talk in PLAN:
+        file.said(talk.id, 1, Utterance(text="いくら？"))
+        file.answered(talk.id, 1, Answer(text="月額です。", passages=(PASSAGE,)))
+        detail = {"steps": ["a"], "conclusion": "良い", "overall": 4}
+        known = {"judge": "turn", "turn": 1, "state": "scored", "value": 0.8, "raw": 4.0, "rubric": "4f1d"}
+        file.graded([Score(conversation=talk.id, reason="良い", detail=detail, **known)])
+    return file
+
+
+def test_what_conversations_share_is_held_once(tmp_path: Path) -> None:
+    """Cases, passages, the names in scores, and what judges say of more than one turn."""
+    with contextlib.closing(written(tmp_path / "runs")) as file:
+        results = read_run(file.path)
+    first, second, third = results.conversations
+
+    assert first.case is second.case
+    assert first.case == CASE
+    assert first.turns[0].answer.passages[0] is third.turns[0].answer.passages[0]
+    assert len({id(score.rubric) for score in results.scores}) == 1
+    assert results.scores[0].reason is results.scores[0].detail["conclusion"]
+    assert results.scores[0].reason is results.scores[1].reason
+
+
+def test_a_conversation_is_read_when_it_is_asked_for(tmp_path: Path) -> None:
+    """One at a time, in the plan's order, as far as it has come by then."""
+    with contextlib.closing(written(tmp_path / "runs")) as file:
+        talks = file.talks()
+        file.said(PLAN[0].id, 2, Utterance(text="もう一度"))
+        file.answered(PLAN[0].id, 2, Answer(text="はい。"))
+        assert [len(talk.turns) for talk in talks] == [2, 1, 1]
+        assert (len(talks), talks[1], talks[1:]) == (3, file.results().conversations[1], list(talks)[1:])
+
+
+def test_a_small_value_is_the_same_value() -> None:
+    """Equal, copied, printed and dumped like the one it was made of; only smaller."""
+    talk = Conversation(id="a", case=CASE, persona="calm")
+    small = compact(talk)
+
+    assert small == talk
+    assert small.model_dump() == talk.model_dump()
+    assert repr(small) == repr(talk)
+    assert small.model_copy(update={"repeat": 2}).repeat == 2
+    assert small.repeat == 0
+    assert compact(talk, persona="angry").persona == "angry"
+
+
+SIZE = """
+import tracemalloc
+from simulator.storage.run_file import RunFile
+from simulator.core.types import compact
+from simulator.core.types import Passage
+made = [Passage(id="a", text="b") for _ in range(100)]
+tracemalloc.start()
+kept = [compact(each) for each in made]
+print(tracemalloc.get_traced_memory()[0] / len(kept))
+"""
+
+
+def test_a_small_value_is_small() -> None:
+    """The interpreter shares the names of the fields, in bytes each, though others were made before.
+
+    From 3.13 on it gives each value room for thirty of them.
+    """
+    world = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", SIZE], env=world, capture_output=True, text=True, check=True)
+
+    assert float(done.stdout) < (200 if sys.version_info < (3, 13) else 450)

@@ -1,0 +1,206 @@
+"""Curly and straight marks are one to every detector: what a sentence does and says is the same."""
+
+import json
+import random
+import re
+import tomllib
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judges.keigo import findings
+from judges.language_match import languages_of
+from simulator.core.types import Answer, Case, GradingContext, Language, Turn
+from simulator.grading import lexical
+from simulator.grading.disturbances import disturbances
+from simulator.privacy.redactor import Redactor
+from simulator.text import acts as dialogue_acts
+from simulator.text.acts import claims, is_handover, is_refusal
+from simulator.text.choices import stated
+from simulator.text.entities import specifics_of
+from simulator.text.entity_meaning import codes
+from simulator.text.evidence import denied
+from simulator.text.normalise import plain_form
+from simulator.text.numerals import quantities
+from simulator.text.segments import sentences
+from simulator.text.typography import cut, straight, straight_pattern
+from simulator.users.faults import lines_of
+from simulator.users.guard import Guard
+from tests.paths import FIXTURES
+from tests.properties import examples
+
+DATA = FIXTURES
+LANGUAGES: tuple[Language, ...] = ("ja", "en")
+ACTS = tomllib.loads(dialogue_acts.FILE.read_text(encoding="utf-8"))
+VARIANTS = {"'": "‘’ʼ＇", '"': "“”„＂", "-": "‐‑‒–−－—―"}
+GUARDS = {language: Guard(language) for language in LANGUAGES}
+CHOICES = ("8", "2", "24", "120")
+
+
+def curly(text: str, seed: int) -> str:
+    """The text with another sign for every ' " and -."""
+    lot = random.Random(seed)
+    return "".join(lot.choice(VARIANTS.get(sign, sign)) for sign in text)
+
+
+def rows(name: str, key: str) -> list[str]:
+    text = (DATA / name).read_text(encoding="utf-8")
+    return [str(json.loads(line)[key]) for line in text.splitlines()]
+
+
+def acts(language: Language) -> list[str]:
+    told = [text for texts in ACTS[language]["examples"].values() for text in texts]
+    return [*told, *rows(f"refusals_{language}.jsonl", "text")]
+
+
+def personal(language: Language) -> list[str]:
+    lines = (DATA / f"personal_{language}.tsv").read_text(encoding="utf-8").splitlines()
+    return [re.sub(r"\{\w+:([^{}]*)\}", r"\1", line.split("\t")[1]) for line in lines[::4]]
+
+
+def masked(text: str, language: Language) -> dict[str, int]:
+    return Redactor().redact(text, language).counts
+
+
+def impolite(text: str, language: Language) -> set[str]:
+    turn = Turn(index=1, user="？", answer=Answer(text=text))
+    case = Case(id="c", question="？", language=language)
+    exhibit = GradingContext(conversation="c", case=case, persona="calm", turn=turn)
+    return {finding.kind for finding in findings(exhibit)}
+
+
+def chosen(text: str, _: Language) -> str | None:
+    found = stated(text, CHOICES)
+    return found.letter if found else None
+
+
+def customer(text: str, language: Language) -> object:
+    lines = lines_of(language)
+    return lines.asks(text), lines.thanks(text), len(lines.stated(text)), len(lines.names(text))
+
+
+Detector = Callable[[str, Language], object]
+DETECTORS: dict[str, tuple[Detector, Callable[[Language], list[str]]]] = {
+    "refusal": (is_refusal, acts),
+    "handover": (is_handover, acts),
+    "apology": (dialogue_acts.apologises, acts),
+    "acts": (lambda text, language: [part.act for part in dialogue_acts.parts(text, language)], acts),
+    "claims": (lambda text, language: [straight(each) for each in claims(text, language)], acts),
+    "negation": (lambda text, _: denied(text), acts),
+    "feeling": (lambda text, language: lexical.felt(text, language).strength, acts),
+    "disturbances": (disturbances, acts),
+    "numbers": (lambda text, _: quantities(text), lambda language: rows(f"facts_{language}.jsonl", "answer")),
+    "facts": (
+        lambda text, _: [each.canonical for each in specifics_of(text)],
+        lambda language: rows(f"facts_{language}.jsonl", "answer"),
+    ),
+    "codes": (lambda text, _: codes(text), lambda language: rows(f"facts_{language}.jsonl", "answer")),
+    "language": (lambda text, _: languages_of(text), lambda _: rows("answer_languages.jsonl", "answer")),
+    "guard": (
+        lambda text, language: GUARDS[language].broken_rule(text, ()),
+        lambda language: rows(f"guard_lines_{language}.jsonl", "text"),
+    ),
+    "keigo": (impolite, lambda language: rows(f"keigo_{language}.jsonl", "answer")),
+    "customer": (customer, lambda language: rows(f"guard_lines_{language}.jsonl", "text")),
+    "personal data": (masked, personal),
+    "choice": (chosen, lambda _: rows("choice_replies.jsonl", "reply")),
+    "word for word": (lambda text, _: plain_form(text), acts),
+}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("name", list(DETECTORS))
+def test_a_detector_says_the_same_of_curly_and_straight_marks(name: str, language: Language) -> None:
+    """Over its own test sentences, each with other signs for its apostrophes, quotation marks and hyphens."""
+    detect, texts = DETECTORS[name]
+    differing = [
+        (text, changed)
+        for seed, text in enumerate(texts(language))
+        if (changed := curly(text, seed)) != text and detect(changed, language) != detect(text, language)
+    ]
+
+    assert differing == []
+
+
+def test_most_detectors_have_sentences_with_such_marks() -> None:
+    """Else the test above would show nothing."""
+    for name in ("refusal", "facts", "guard", "keigo", "personal data", "choice", "language"):
+        texts = [text for language in LANGUAGES for text in DETECTORS[name][1](language)]
+        assert sum(curly(text, 0) != text for text in texts) > 10, name
+
+
+def test_a_curly_apostrophe_makes_no_answer_of_a_refusal() -> None:
+    """As phones and word processors write it; and what takes no person in is no handover."""
+    assert is_refusal("I don’t know whether that is possible.", "en")
+    assert is_refusal("We don’t have any information about that.", "en")
+    assert not is_handover("I can’t transfer you to an agent. The fee is 300 yen.", "en")
+
+
+@given(st.text(alphabet="ab1 .,。ー〜'’‘\"“”-‐—―−@/あ漢", max_size=40))
+def test_every_sign_keeps_its_place(text: str) -> None:
+    """One character for one, ー and 〜 untouched, and once is enough."""
+    plain = straight(text)
+
+    assert len(plain) == len(text)
+    assert straight(plain) == plain
+    kept = [(a, b) for a, b in zip(text, plain, strict=True) if a not in "’‘“”‐—―−"]
+    assert all(a == b for a, b in kept)
+
+
+def test_long_vowels_and_ranges_stay() -> None:
+    """Neither ー nor 〜 nor ～ is a dash; half-width ｰ is a long vowel, too."""
+    assert straight("ルーター、10〜20分、9時～18時、ﾙｰﾀｰ") == "ルーター、10〜20分、9時～18時、ﾙｰﾀｰ"
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("Write to us—desk@example.com—any time.", ["desk@example.com"]),
+        ("See the plans—https://example.com/plans—for more.", ["https://example.com/plans"]),
+        ("My router shows code E-20512—what now?", ["e20512"]),
+        ("Open 9:00—18:00.", ["9:00-18:00"]),
+        ("0120―000―371", ["0120000371"]),
+        ("It takes 10–20 minutes.", ["10～20分"]),
+    ],
+)
+def test_a_long_dash_parts_an_address_from_the_words_around_it(text: str, wanted: list[str]) -> None:
+    """Between figures it joins them, as a hyphen does."""
+    assert [each.canonical for each in specifics_of(text)] == wanted
+
+
+def test_what_is_quoted_is_what_was_written() -> None:
+    """Pieces of a text keep the signs of the bot."""
+    said = "It isn’t free. It’s “300 yen” a month—at least."
+
+    assert list(sentences(said)) == ["It isn’t free.", "It’s “300 yen” a month—at least."]
+    assert claims(said, "en") == ("It isn’t free.", "It’s “300 yen” a month—at least.")
+    assert cut(re.compile("n't "), "It isn’t free") == ["It is", "free"]
+
+
+@pytest.mark.parametrize("pattern", ["don’t|can’t", "“[^“”]*”", "[–—―]x", r"a\–b", "[a’-]"])
+def test_a_pattern_may_be_written_with_any_of_the_signs(pattern: str) -> None:
+    """A team's own patterns are read as texts are."""
+    found = re.compile(straight_pattern(pattern))
+
+    for text in ("don’t", "“so”", "–x", "a–b", "’"):
+        if re.search(pattern, text):
+            assert found.search(straight(text))
+
+
+def test_a_teams_pattern_with_a_curly_apostrophe_still_matches() -> None:
+    """Whatever the customer's line has."""
+    guard = Guard("en", desk_phrases=["we’ll ring you back"])
+
+    assert guard.broken_rule("We'll ring you back, she said", ()) == "desk"
+    assert guard.broken_rule("We’ll ring you back, she said", ()) == "desk"
+
+
+@given(st.integers(0, 10**6))
+def test_it_takes_the_time_of_reading(seed: int) -> None:
+    """Any mixture of the signs, in a long text, is read at once."""
+    lot = random.Random(seed)
+    text = "".join(lot.choice("a1.@—―’“-") for _ in range(examples(20) * 100))
+
+    assert len(straight(text)) == len(text)

@@ -1,0 +1,277 @@
+"""A customer who falls out of the role is caught by a named rule; an ordinary line is let through."""
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simulator.core import shelves
+from simulator.core.errors import PromptError
+from simulator.core.types import Answer, Language, PersonaText
+from simulator.users import guard
+from simulator.users.guard import RULES, Guard
+from simulator.users.offline import filled
+from tests.paths import FIXTURES
+from tests.playing import a_case, a_turn, at, player, prompts
+from tests.servers.openai import OpenAIServer, script
+
+GUARDS = prompts().guards
+NORMS: dict[Language, float] = {"ja": 27, "en": 9}
+LANGUAGES: tuple[Language, Language] = ("ja", "en")
+DATA = FIXTURES
+FEE = {"ja": "マンション1ギガは、税込みで月額4,180円です。", "en": "A flat costs 4,180 yen a month."}
+
+
+def lines(language: Language, *splits: str) -> list[dict[str, Any]]:
+    """The labelled lines of these parts, each with the rule that was `found`."""
+    text = (DATA / f"guard_lines_{language}.jsonl").read_text(encoding="utf-8")
+    rows = [json.loads(line) for line in text.splitlines()]
+    for row in rows:
+        row["found"] = GUARDS[language].broken_rule(
+            row["text"],
+            row["said"],
+            references=row["reference"],
+            known=row.get("known", ()),
+            norm=row.get("norm", NORMS[language]),
+        )
+    return [row for row in rows if row["split"] in splits]
+
+
+def precision_and_recall(rows: list[dict[str, Any]]) -> tuple[float, float]:
+    """Of the lines refused, how many are broken; of the broken ones, how many are refused."""
+    right = sum(1 for row in rows if row["rule"] and row["found"])
+    refused, broken = (sum(1 for row in rows if row[key]) for key in ("found", "rule"))
+    return right / refused, right / broken
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_lines_kept_apart_are_told_right(language: Language) -> None:
+    """On lines that no pattern was tuned on, 19 of 20 refusals are right, as are 19 of 20 broken lines."""
+    rows = lines(language, "held")
+
+    assert len(rows) >= 60
+    assert min(precision_and_recall(rows)) >= 0.95
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_nobody_had_thought_of_is_caught_by_half(language: Language) -> None:
+    """Of broken lines written after the rules were done, most are caught; no clean one is refused."""
+    precision, recall = precision_and_recall(lines(language, "late"))
+
+    assert precision == 1
+    assert recall >= 0.6
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_rule_is_good_at_its_own(language: Language) -> None:
+    """On the lines that the rules were made with, too; nearly always the rule itself is named."""
+    rows = lines(language, "dev", "held")
+
+    for rule in RULES:
+        own = [row for row in rows if row["rule"] == rule]
+        caught = sum(1 for row in own if row["found"])
+        named = sum(1 for row in own if row["found"] == rule)
+        assert caught >= 0.85 * len(own), rule
+        assert named >= 0.8 * len(own), rule
+    assert precision_and_recall(rows)[0] >= 0.99
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("name", shelves.persona_names())
+def test_all_that_the_shelf_says_passes(name: str, language: Language) -> None:
+    """Every phrase with questions of the demo, after all phrases before it, the right answer given.
+
+    Each customer asks some of the questions, all of them together every one.
+    """
+    voice = shelves.persona(name).speaks(language)
+    phrases = [phrase for phrases in voice.phrases.values() for phrase in phrases]
+    with (shelves.DEMO / "cases" / f"{language}.csv").open(encoding="utf-8", newline="") as file:
+        cases = list(csv.DictReader(file))[shelves.persona_names().index(name) % 10 :: 10]
+    judge, refused = GUARDS[language], []
+    for case in cases:
+        said = [filled(phrase, case["question"]) for phrase in phrases]
+        for at_, line in enumerate(said):
+            earlier = [case["question"], *said[:at_]]
+            for norm in (judge.norm(voice), None):
+                rule = judge.broken_rule(line, earlier, references=[case["references"]], norm=norm)
+                refused += [(rule, line)] if rule else []
+
+    assert refused == []
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("＊＊いくら＊＊ですか", "markdown"),
+        ("*\u200b*至急*\u200b*お願いします", "markdown"),
+        ("＃　質問\nいくらですか", "markdown"),
+        ("いくらですか\U0001f621", "emoji"),
+        ("1\ufe0f\u20e3番ですか", "emoji"),
+        ("－料金\n－期限", "list"),
+        ("①料金\n\u200b②期限", "list"),
+        ("か\u200bし\u2060こ\u00adまりました。", "desk"),
+        ("ｕｓｅｒ：いくらですか", "both_sides"),
+        ("＜ｔｈｉｎｋ＞いくら＜／ｔｈｉｎｋ＞", "reasoning"),
+        ("（ため\u200b息）いくらですか", "stage"),
+        ("\u200b\u3164\u2800", "empty"),
+    ],
+)
+def test_no_disguise_helps(text: str, rule: str) -> None:
+    """Full-width signs, invisible characters and look-alike bullets are seen for what they are."""
+    assert GUARDS["ja"].broken_rule(text, []) == rule
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "rule"),
+    [
+        ("ja", "「かしこまりました」って何ですか。", None),
+        ("ja", "お調べいたしますと言われたきりです。", None),
+        ("ja", "「かしこまりました。お調べいたします。」", "desk"),
+        ("ja", "「Your connection is not private」と出ます", None),
+        ("ja", "「How much is it per month?」", "language"),
+        ("en", 'What does "anything else I can help with" mean?', None),
+        ("en", '"How can I help you today?"', "desk"),
+        ("en", "You told me you would be happy to assist.", None),
+        ("en", 'It says "インターネットに接続できません" here.', None),
+    ],
+)
+def test_a_quotation_is_no_word_of_ones_own(language: Language, text: str, rule: str | None) -> None:
+    """What the desk said may be quoted, unless the quotation is all there is."""
+    assert GUARDS[language].broken_rule(text, []) == rule
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "known", "rule"),
+    [
+        ("ja", "月額４１８０円で合ってますか", "", "reference"),
+        ("ja", "月額4,180円で合ってますか", "月額4180円です。", None),
+        ("ja", "月5,000円くらいですか", "", None),
+        ("ja", "税込みで月額いくらですか", "", None),
+        ("en", "So it is 4180 yen?", "", "reference"),
+        ("en", "So it is 4,180 yen?", "It is 4180 yen.", None),
+        ("en", "Around 5,000 yen?", "", None),
+    ],
+)
+def test_a_customer_cannot_know_the_right_answer(
+    language: Language, text: str, known: str, rule: str | None
+) -> None:
+    """A figure that stands only in the reference gives it away; one the desk has named does not."""
+    found = GUARDS[language].broken_rule(text, [], references=[FEE[language]], known=[known])
+
+    assert found == rule
+
+
+@pytest.mark.parametrize(
+    ("text", "earlier", "rule"),
+    [
+        ("月いくらですか", "月いくらですか", "repeat"),
+        ("月いくらですか？？", "月いくらですか。", "repeat"),
+        ("ＷＩ－ＦＩは使えますか", "wi-fiは使えますか", "repeat"),
+        ("すみません、月いくらになりますか", "月いくらですか", "repeat"),
+        ("もう一度送ります。マンションだと月いくらですか", "マンションだと月いくらですか", None),
+        ("で、結局いくら払うんですか", "月いくらですか", None),
+        ("戸建てだと月いくらですか", "マンションだと月いくらですか", None),
+        ("注文番号は5131です。", "注文番号は5210です。", None),
+        ("はい、お願いします。", "はい、お願いします。", None),
+        ("OK", "OK", None),
+    ],
+)
+def test_the_same_line_again_is_a_repeat(text: str, earlier: str, rule: str | None) -> None:
+    """Width, marks and courtesies make no new line of it; a frame or another thing asked does."""
+    assert GUARDS["ja"].broken_rule(text, ["別の話です", earlier, "また別の話です"]) == rule
+
+
+def test_a_line_is_long_for_whom_it_is_long() -> None:
+    """Three times what the persona's phrases are like; without a persona a fixed number of characters."""
+    text, judge = "あのですね、" * 30, GUARDS["ja"]
+    verbose, angry = (judge.norm(shelves.persona(name).ja) for name in ("verbose", "angry"))
+
+    assert judge.broken_rule(text, [], norm=angry) == "too_long"
+    assert judge.broken_rule(text, [], norm=verbose) is None
+    assert judge.broken_rule(text, []) is None
+    assert judge.broken_rule(text * 2, []) == "too_long"
+    assert judge.norm(PersonaText(name="客", voice="短く話す")) == NORMS["ja"]
+
+
+@pytest.mark.parametrize("known_to_desk", [False, True])
+async def test_the_model_is_held_to_what_it_can_know(known_to_desk: bool) -> None:
+    """A draft that names the reference's figure is asked for again, until the desk has named it."""
+    turn = a_turn(text="月額4,180円でございます。" if known_to_desk else "料金はプランによります。")
+    replies = [json.dumps({"message": text}) for text in ("4,180円ですよね。", "で、いくらですか。")]
+    async with OpenAIServer(script(replies)) as server, at(server) as model:
+        utterance = await player(model("user"))(a_case(), (turn,))
+
+    assert utterance.broken_rules == (() if known_to_desk else ("reference",))
+    assert isinstance(turn.answer, Answer)
+
+
+def test_every_rule_can_be_told() -> None:
+    """For each rule both languages say what was wrong with the draft."""
+    told = prompts()
+
+    for rule in RULES:
+        assert told.problem("ja", rule) != told.problem("en", rule)
+
+
+def test_a_team_adds_patterns_of_its_own() -> None:
+    """They count beside those of the file."""
+    own = Guard("ja", desk_phrases=["ミズナラ光サポートです"], reasoning_marks=["心の中では"])
+
+    assert own.broken_rule("はい、ミズナラ光サポートです。", []) == "desk"
+    assert own.broken_rule("心の中では怒っています", []) == "reasoning"
+    assert GUARDS["ja"].broken_rule("はい、ミズナラ光サポートです。", []) is None
+
+
+def test_a_broken_pattern_is_one_line() -> None:
+    """A team's own pattern that is no regular expression is named."""
+    with pytest.raises(PromptError, match=r"_user.toml: '\(oops' is not a regular expression"):
+        Guard("ja", desk_phrases=["(oops"])
+
+
+def test_a_missing_table_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a changed _guard.toml lacks is said before anything starts."""
+    path = tmp_path / "_guard.toml"
+    path.write_text(guard.FILE.read_text(encoding="utf-8").replace("[ja.limits]", "[ja.limit]"), "utf-8")
+    monkeypatch.setattr(guard, "FILE", path)
+    guard._rules.cache_clear()
+    try:
+        with pytest.raises(PromptError, match=r"'limits' is missing from \[ja\]"):
+            Guard("ja")
+    finally:
+        guard._rules.cache_clear()
+
+
+@settings(deadline=None)
+@given(st.text(st.characters(exclude_categories=[])), st.sampled_from(LANGUAGES))
+def test_any_text_is_judged(text: str, language: Language) -> None:
+    """Whatever a model writes, the answer is a rule or none."""
+    rule = GUARDS[language].broken_rule(text, [text[:50]], references=[text[::2]], known=[text[:9]], norm=9)
+
+    assert rule is None or rule in RULES
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        lambda n: "\n" * n + "x",
+        lambda n: "- \n" * n,
+        lambda n: "「" * n,
+        lambda n: "*あ " * n,
+        lambda n: "(a" * n,
+        lambda n: "Q: a?\n" * n,
+        lambda n: "1,-" * n,
+        lambda n: "<b " * n,
+    ],
+)
+@pytest.mark.timeout(10)
+def test_no_text_takes_long(shape: Callable[[int], str]) -> None:
+    """A model that fills its whole reply with one sign does not stop the run."""
+    text = shape(20_000)
+
+    for judge in GUARDS.values():
+        assert judge.broken_rule(text, [text], references=[text], known=[text]) in {*RULES, None}

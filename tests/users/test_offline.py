@@ -1,0 +1,225 @@
+"""The customer without a model: reacts with a persona's phrases, and leaves when it is time."""
+
+import pytest
+
+from simulator.core.shelves import persona, persona_names
+from simulator.core.types import Answer, Case, Facts, Failure, Language, Persona, PersonaText, Turn, Utterance
+from simulator.users.guard import Guard
+from simulator.users.offline import PhraseUser, filled
+from tests.grading.test_lexical import (
+    COMPLAINT,
+    GOOD,
+    HANDOVER,
+    QUESTION,
+    REFERENCE,
+    REFUSAL,
+    UNRELATED,
+    a_case,
+)
+
+PHRASES = {
+    "pressing": ("答えてください。「$question」です。", "違います！$question", "結論は？"),
+    "refused": ("誰なら分かりますか。", "調べてください。"),
+    "failed": ("返事がありません。", "もしもし。"),
+    "followup": ("次は何をすれば？", "例外は？"),
+    "thanks": ("どうも。", "助かりました。"),
+    "leaving": ("もういいです。", "失礼します。"),
+}
+
+
+def a_persona(patience: int = 2, phrases: dict[str, tuple[str, ...]] | None = None) -> Persona:
+    words = PersonaText(name="客", voice="短く話す", phrases=PHRASES if phrases is None else phrases)
+    return Persona(id="angry", patience=patience, ja=words, en=words)
+
+
+def turns(*answers: str | None, said: tuple[str, ...] = ()) -> tuple[Turn, ...]:
+    failure = Failure(kind="timeout", message="no answer within 60 s")
+    lines = (QUESTION, *said, *(f"発言{at}" for at in range(9)))
+    return tuple(
+        Turn(
+            index=at + 1, user=lines[at], answer=Answer(text=text) if text else Answer(text="", error=failure)
+        )
+        for at, text in enumerate(answers)
+    )
+
+
+async def next_line(
+    *answers: str | None, patience: int = 3, case: Case | None = None, seed: int = 1
+) -> Utterance:
+    return await PhraseUser(a_persona(patience), seed)(case or a_case(), turns(*answers))
+
+
+async def test_the_first_line_is_the_question() -> None:
+    """As in every rehearsal."""
+    assert (await next_line()).text == QUESTION
+
+
+@pytest.mark.parametrize(
+    ("answer", "situation"),
+    [
+        (None, "failed"),
+        (REFUSAL, "refused"),
+        (UNRELATED, "pressing"),
+        ("ホーム1ギガにも解約金がかかります。", "followup"),
+    ],
+)
+async def test_the_next_line_reacts_to_the_answer(answer: str | None, situation: str) -> None:
+    """No answer, a refusal, something else, or a part of it."""
+    line = await next_line(answer)
+
+    assert line.next == "stay"
+    assert line.text in {filled(phrase, QUESTION) for phrase in PHRASES[situation]}
+    assert line.reason
+
+
+@pytest.mark.parametrize(
+    ("answers", "how", "phrases"),
+    [
+        ((REFERENCE,), "satisfied", "thanks"),
+        ((UNRELATED, GOOD), "satisfied", "thanks"),
+        ((HANDOVER,), "handed_over", "thanks"),
+        ((UNRELATED, REFUSAL, None), "gave_up", "leaving"),
+    ],
+)
+async def test_customers_leave_when_it_is_time(
+    answers: tuple[str | None, ...], how: str, phrases: str
+) -> None:
+    """Content, handed over, or out of patience after unhelpful answers in a row."""
+    line = await next_line(*answers)
+
+    assert line.next == how
+    assert line.text in PHRASES[phrases]
+
+
+async def test_a_useful_answer_restores_patience() -> None:
+    """Only unhelpful answers in a row count."""
+    partly = "ホーム1ギガにも解約金がかかります。"
+
+    assert (await next_line(UNRELATED, partly, UNRELATED, patience=2)).next == "stay"
+    assert (await next_line(partly, UNRELATED, UNRELATED, patience=2)).next == "gave_up"
+
+
+async def test_a_good_first_answer_ends_the_talk() -> None:
+    """Also with a customer of little patience: whoever presses on then punishes good bots."""
+    most = "ホーム1ギガの解約金は4,800円です。"
+
+    assert (await next_line(most, patience=2)).next == "satisfied"
+    assert (await next_line(most, patience=3)).next == "satisfied"
+
+
+async def test_a_complaint_is_not_settled_by_an_explanation() -> None:
+    """Only by a person."""
+    assert (await next_line(UNRELATED, case=COMPLAINT)).next == "stay"
+    assert (await next_line(COMPLAINT.question, case=COMPLAINT)).next == "stay"
+    assert (await next_line(HANDOVER, case=COMPLAINT)).next == "handed_over"
+
+
+async def test_without_a_reference_taking_up_the_question_is_enough() -> None:
+    """Nothing else is known."""
+    case = a_case(references=())
+
+    assert (
+        await next_line("ホーム1ギガを1年で解約すると、解約金は4,800円です。", case=case)
+    ).next == "satisfied"
+    assert (await next_line(UNRELATED, case=case)).next == "stay"
+
+
+async def test_no_line_is_said_twice() -> None:
+    """When a situation has no phrase left another lends one; when all are used up the customer leaves."""
+    user, case = PhraseUser(a_persona(patience=99), 3), a_case()
+    said: list[str] = []
+    while (line := await user(case, turns(*[REFUSAL] * (len(said) + 1), said=tuple(said)))).next == "stay":
+        said.append(line.text)
+
+    assert len(said) == len(set(said)) >= 5
+    assert set(PHRASES["refused"]) <= set(said)
+    assert line.next == "gave_up"
+
+
+async def test_the_same_seed_says_the_same_and_other_seeds_vary() -> None:
+    """In every process: nothing hangs on Python's own hash."""
+    lines = [(await next_line(UNRELATED, seed=seed)).text for seed in range(20)]
+
+    assert lines == [(await next_line(UNRELATED, seed=seed)).text for seed in range(20)]
+    assert len(set(lines)) == len(PHRASES["pressing"])
+
+
+async def test_a_persona_without_phrases_leaves_without_a_word() -> None:
+    """Nothing is made up for it."""
+    user = PhraseUser(a_persona(phrases={}), 1)
+
+    line = await user(a_case(), turns(UNRELATED))
+
+    assert (line.next, line.text) == ("gave_up", "")
+
+
+@pytest.mark.parametrize(
+    ("phrase", "question", "expected"),
+    [
+        ("「$question」です。", "いくらですか？", "「いくらですか」です。"),
+        ("違います！$question", "いくらですか？", "違います！いくらですか？"),
+        ("I said ${question}", "How much?", "I said How much?"),
+        ("結論は？", "いくらですか？", "結論は？"),
+        ("It costs $5: $question!", "How much?", "It costs $5: How much!"),
+        ("「$question」です。", "？", "「？」です。"),
+    ],
+)
+def test_a_phrase_quotes_the_question(phrase: str, question: str, expected: str) -> None:
+    """Without its end mark, unless the phrase ends with it; a plain dollar stays."""
+    assert filled(phrase, question) == expected
+
+
+def test_a_long_question_is_cut_in_a_phrase() -> None:
+    """A customer does not repeat a page."""
+    assert len(filled("「$question」です。", "とても長い質問" * 50)) < 80
+
+
+@pytest.mark.parametrize("name", persona_names())
+@pytest.mark.parametrize("answer", [None, REFUSAL, UNRELATED])
+async def test_the_shelfs_personas_have_something_to_say(name: str, answer: str | None) -> None:
+    """Five turns long, and no line breaks the customer's own guard."""
+    user, said = PhraseUser(persona(name).model_copy(update={"patience": 9}), 42), [QUESTION]
+    for _ in range(5):
+        line = await user(a_case(), turns(*[answer] * len(said), said=tuple(said[1:])))
+
+        assert line.next == "stay"
+        assert Guard("ja").broken_rule(line.text, said) is None
+        said.append(line.text)
+
+
+FACTS = Facts(knows=("支払いは口座振替です。", "入居は4月です。"))
+ASKS_BACK = "恐れ入ります。入居されたのはいつでしょうか？"
+
+
+@pytest.mark.parametrize("phrases", [{}, {"telling": ("だから、$fact！",)}])
+async def test_a_desk_that_asks_back_is_told_the_fact_it_asks_for(
+    phrases: dict[str, tuple[str, ...]],
+) -> None:
+    """In the persona's words, or plainly; it costs no patience."""
+    user, case = PhraseUser(a_persona(1, PHRASES | phrases), 1), a_case(facts=FACTS)
+
+    line = await user(case, turns(ASKS_BACK))
+
+    assert (line.next, line.reason) == ("stay", "窓口に尋ねられた")
+    assert line.text == ("だから、入居は4月です！" if phrases else "入居は4月です")
+
+
+async def test_no_fact_is_told_twice() -> None:
+    """When everything is told the customer goes on as with any answer."""
+    user, case = PhraseUser(a_persona(9), 1), a_case(facts=FACTS)
+    said: list[str] = []
+    while len(said) < 3:
+        said.append((await user(case, turns(*[ASKS_BACK] * (len(said) + 1), said=tuple(said)))).text)
+
+    assert said[:2] == ["入居は4月です", "支払いは口座振替です"]
+    assert said[2] in {filled(phrase, QUESTION) for phrase in PHRASES["pressing"]}
+
+
+@pytest.mark.parametrize("language", ["ja", "en"])
+@pytest.mark.parametrize("name", persona_names())
+def test_every_persona_can_tell_a_fact(name: str, language: Language) -> None:
+    """In two ways at least, each with the fact in it."""
+    lines = persona(name).speaks(language).phrases["telling"]
+
+    assert len(lines) >= 2
+    assert all("$fact" in line for line in lines)
