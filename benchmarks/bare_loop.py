@@ -44,7 +44,7 @@ async def main() -> None:
             body["response_format"] = {"type": "json_schema", "json_schema": described}
         await post("/chat/completions", body)
 
-    async def talk(number: int, tasks: asyncio.TaskGroup) -> None:
+    async def conversation(number: int, tasks: asyncio.TaskGroup) -> None:
         for turn in range(turns):
             await chat(f"bot {number} {turn}")
             for grade in range(grades):
@@ -56,7 +56,7 @@ async def main() -> None:
 
     async with asyncio.TaskGroup() as tasks:
         for number in range(conversations):
-            tasks.create_task(talk(number, tasks))
+            tasks.create_task(conversation(number, tasks))
     await client.close()
     print(json.dumps({"calls": conversations * turns * (3 + grades)}))
 

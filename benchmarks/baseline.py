@@ -140,10 +140,10 @@ def _graded(judge: str, score: dict[str, Any]) -> dict[str, Any]:
 
 
 def _counted(record: Mapping[str, Any]) -> str:
-    talks = {row["conversation"] for run in record.values() for row in run["rows"]}
+    conversations = {row["conversation"] for run in record.values() for row in run["rows"]}
     turns = sum(len(run["rows"]) for run in record.values())
     requests = sum(sum(run["times"].values()) for run in record.values())
-    return f"{len(talks)} conversations, {turns} turns, {requests} requests"
+    return f"{len(conversations)} conversations, {turns} turns, {requests} requests"
 
 
 def _json(value: Any) -> bytes:

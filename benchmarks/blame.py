@@ -67,9 +67,11 @@ async def judged(planted: Sequence[Plant], deleted: frozenset[str], *, asks: boo
 async def _judged(planted: Sequence[Plant], articles: Articles, panel: Panel, *, asks: bool) -> list[Judged]:
     results = await _results(planted, panel)
     summary = summarise(results, rules=RedRules(), judges=JUDGES, seed=1)
-    by_id = {talk.id: plant for talk, plant in zip(results.conversations, planted, strict=True)}
+    by_id = {
+        conversation.id: plant for conversation, plant in zip(results.conversations, planted, strict=True)
+    }
     again = await _asked_again(results, summary, articles, by_id) if asks else {}
-    last = {talk.id: len(talk.turns) for talk in results.conversations}
+    last = {conversation.id: len(conversation.turns) for conversation in results.conversations}
     causes = blames(results, summary, articles=articles, found=again)
     return [Judged(by_id[b.conversation], b) for b in causes if b.turn == last[b.conversation]]
 
@@ -85,11 +87,13 @@ async def _asked_again(
 
 
 async def _results(planted: Sequence[Plant], panel: Panel) -> Results:
-    talks = [_talk(number, plant) for number, plant in enumerate(planted)]
-    scores = [score for talk in talks for score in await _scores(talk, panel)]
+    conversations = [_talk(number, plant) for number, plant in enumerate(planted)]
+    scores = [score for conversation in conversations for score in await _scores(conversation, panel)]
     settings = {"turns": 3, "judges": list(JUDGES), "offline": True}
     run = Run(id="planted", created=datetime(2026, 1, 1, tzinfo=UTC), settings=settings, status="finished")
-    return Results(run=run, planned=len(talks), conversations=tuple(talks), scores=tuple(scores))
+    return Results(
+        run=run, planned=len(conversations), conversations=tuple(conversations), scores=tuple(scores)
+    )
 
 
 def _talk(number: int, plant: Plant) -> Conversation:
@@ -97,15 +101,19 @@ def _talk(number: int, plant: Plant) -> Conversation:
     return Conversation(id=key, case=plant.case, persona="angry", turns=plant.turns, ended=Ended.TURN_LIMIT)
 
 
-async def _scores(talk: Conversation, panel: Panel) -> list[Score]:
+async def _scores(conversation: Conversation, panel: Panel) -> list[Score]:
     """The stand-ins' grades; the deciding one of the planted turn is made red where it is not."""
     found: list[Score] = []
-    for number, turn in enumerate(talk.turns):
-        exhibit = GradingContext(
-            conversation=talk.id, case=talk.case, persona="angry", turn=turn, earlier=talk.turns[:number]
+    for number, turn in enumerate(conversation.turns):
+        context = GradingContext(
+            conversation=conversation.id,
+            case=conversation.case,
+            persona="angry",
+            turn=turn,
+            earlier=conversation.turns[:number],
         )
-        last = number == len(talk.turns) - 1
-        found += [_reddened(score) if last else score for score in await panel.grade(exhibit)]
+        last = number == len(conversation.turns) - 1
+        found += [_reddened(score) if last else score for score in await panel.grade(context)]
     return found
 
 

@@ -31,26 +31,26 @@ Drawn = dict[str, list[Pair]]
 def main() -> None:
     """False alarms, power, and the seconds that a hundred runs take."""
     print(f"diff, {DRAWS} pairs of runs each, six judges: regression found (plain paired t, any judge)")
-    for cases, talks in ((8, 1), (20, 1), (20, 3), (60, 1), (200, 1)):
+    for cases, runs in ((8, 1), (20, 1), (20, 3), (60, 1), (200, 1)):
         told = [
-            f"{name} {share(cases, talks, fall):5.1%} ({share(cases, talks, fall, plain=True):5.1%})"
+            f"{name} {share(cases, runs, fall):5.1%} ({share(cases, runs, fall, plain=True):5.1%})"
             for name, fall in (("unchanged", 0.0), ("5 points worse", 0.05), ("10 points worse", 0.1))
         ]
-        print(f"  {cases:3} cases x {talks}   {'   '.join(told)}")
+        print(f"  {cases:3} cases x {runs}   {'   '.join(told)}")
     many_runs()
 
 
-def share(cases: int, talks: int, fall: float, *, plain: bool = False, draws: int = DRAWS) -> float:
+def share(cases: int, conversations: int, fall: float, *, plain: bool = False, draws: int = DRAWS) -> float:
     """How often (0..1) a regression is found where the later bot is worse by `fall`."""
     random = np.random.default_rng(20261121)
     alarm = plainly if plain else found
-    return sum(alarm(drawn(random, cases, talks, fall)) for _ in range(draws)) / draws
+    return sum(alarm(drawn(random, cases, conversations, fall)) for _ in range(draws)) / draws
 
 
-def drawn(random: np.random.Generator, cases: int, talks: int, fall: float) -> Drawn:
+def drawn(random: np.random.Generator, cases: int, conversations: int, fall: float) -> Drawn:
     """The pairs of two runs, by judge."""
     hard = random.uniform(0.3, 0.95, size=(cases, 1))
-    ways = [hard - lower + random.normal(0, 0.15, (cases, talks)) for lower in (0.0, fall)]
+    ways = [hard - lower + random.normal(0, 0.15, (cases, conversations)) for lower in (0.0, fall)]
     return {
         f"judge-{n}": list(pairs(graded(random, ways[0]), graded(random, ways[1]))) for n in range(JUDGES)
     }

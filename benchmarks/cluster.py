@@ -59,12 +59,12 @@ def hold(repeats: int, engine: str) -> None:
     workers = {"engine": engine, "workers": WORKERS} if engine == "dask" else {}
     settings = Settings(offline=True, cache="off", persona=PERSONAS, repeats=repeats, **workers)
     plan, personas = read_plan(settings)
-    stage = RunContext(settings, endpoints(settings), personas, Ledger.of(settings))
+    context = RunContext(settings, endpoints(settings), personas, Ledger.of(settings))
 
     def opened() -> RunFile:
-        return create_run(settings, stage, plan, personas)
+        return create_run(settings, context, plan, personas)
 
-    path, stopped = asyncio.run((on_workers if workers else perform)(stage, plan, opened, Quiet()))
+    path, stopped = asyncio.run((on_workers if workers else perform)(context, plan, opened, Quiet()))
     results = read_run(path)
     if stopped or results.run.status != "finished":
         sys.exit(f"stopped: {stopped}")

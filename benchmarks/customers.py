@@ -70,7 +70,7 @@ class Silent:
     def turn(self, conversation: Conversation) -> None:
         """A new turn is there."""
 
-    def graded(self, exhibit: GradingContext, scores: Sequence[Score]) -> None:
+    def graded(self, context: GradingContext, scores: Sequence[Score]) -> None:
         """A turn has been graded."""
 
     def ended(self, conversation: Conversation) -> None:
@@ -88,9 +88,9 @@ def played(corpus: Corpus, settings: Settings) -> Path:
     )
     chosen = {"adapter": corpus.adapter, "set": corpus.settings}
     own = settings.model_copy(update=chosen)
-    stage = RunContext(own, endpoints(own), people, Ledger.of(own))
+    context = RunContext(own, endpoints(own), people, Ledger.of(own))
     path, stopped = asyncio.run(
-        perform(stage, plan, lambda: create_run(own, stage, plan, tuple(people)), Silent())
+        perform(context, plan, lambda: create_run(own, context, plan, tuple(people)), Silent())
     )
     if stopped:
         raise RehearsalError(stopped)
@@ -101,8 +101,10 @@ def bundled(settings: Settings, language: Language) -> Path:
     """The run file of every persona on the bundled questions, with the demo bot."""
     own = settings.model_copy(update={"persona": ("all",), "language": language})
     plan, people = read_plan(own)
-    stage = RunContext(own, endpoints(own), people, Ledger.of(own))
-    path, stopped = asyncio.run(perform(stage, plan, lambda: create_run(own, stage, plan, people), Silent()))
+    context = RunContext(own, endpoints(own), people, Ledger.of(own))
+    path, stopped = asyncio.run(
+        perform(context, plan, lambda: create_run(own, context, plan, people), Silent())
+    )
     if stopped:
         raise RehearsalError(stopped)
     return path
@@ -129,10 +131,12 @@ def columns(options: argparse.Namespace, settings: Settings) -> Iterator[Column]
 def _by_language(name: str, results: Results, real: dict[str, tuple[str, ...]]) -> Iterator[Column]:
     """A run that was played before, each of its languages apart."""
     for language in ("ja", "en"):
-        talks = tuple(talk for talk in results.conversations if talk.case.language == language)
-        if talks:
-            mine = results.model_copy(update={"conversations": talks})
-            cases = {talk.case.id for talk in talks}
+        conversations = tuple(
+            conversation for conversation in results.conversations if conversation.case.language == language
+        )
+        if conversations:
+            mine = results.model_copy(update={"conversations": conversations})
+            cases = {conversation.case.id for conversation in conversations}
             known = {key: lines for key, lines in real.items() if key in cases}
             yield _column(f"{Path(name).name[:18]} {language}", language, mine, known)
 
@@ -166,7 +170,7 @@ def rows(column: Column) -> Iterator[tuple[str, str, str]]:
             f"{_number(value)}  ({n} lines)",
             f"<= {TELLS_APART}{mark}",
         )
-    ended = [talk.ended.value for talk in column.results.conversations if talk.ended]
+    ended = [conversation.ended.value for conversation in column.results.conversations if conversation.ended]
     counts = sorted({how: ended.count(how) for how in ended}.items(), key=lambda item: -item[1])
     yield "ended", ", ".join(f"{how} {n}" for how, n in counts), ""
     faults = ", ".join(f"{kind} {n}" for kind, n in column.played.faults.items())
@@ -175,7 +179,7 @@ def rows(column: Column) -> Iterator[tuple[str, str, str]]:
 
 def _raised(column: Column) -> list[float]:
     """The share of each goal's content that the real customer raised, over the whole dialogue."""
-    cases = {talk.case.id: talk.case for talk in column.results.conversations}
+    cases = {conversation.case.id: conversation.case for conversation in column.results.conversations}
     return [
         coverage(goal, (cases[key].question, *lines))
         for key, lines in column.real.items()
@@ -188,20 +192,22 @@ def accused(column: Column) -> tuple[int, int, str]:
 
     What they make up beyond their instructions is rightly found; most of anything else is a false alarm.
     """
-    talks = {talk.case.id: talk for talk in column.results.conversations}
-    real = tuple(_as_real(talks[key], lines) for key, lines in column.real.items() if key in talks)
+    conversations = {conversation.case.id: conversation for conversation in column.results.conversations}
+    real = tuple(
+        _as_real(conversations[key], lines) for key, lines in column.real.items() if key in conversations
+    )
     faults = customer_faults(column.results.model_copy(update={"conversations": real, "scores": ()}))
     kinds = Counter(fault.kind for fault in faults)
     shown = ", ".join(f"{kind} {n}" for kind, n in kinds.items()) or "none"
     return len({(fault.conversation, fault.turn) for fault in faults}), sum(len(t.turns) for t in real), shown
 
 
-def _as_real(talk: Conversation, lines: Sequence[str]) -> Conversation:
+def _as_real(conversation: Conversation, lines: Sequence[str]) -> Conversation:
     """The same matter, with what the real customer and the real desk said."""
-    heard = [*talk.case.recorded, *[Answer(text="...")] * (1 + len(lines))]
-    said = (talk.case.question, *lines)
+    heard = [*conversation.case.recorded, *[Answer(text="...")] * (1 + len(lines))]
+    said = (conversation.case.question, *lines)
     turns = tuple(Turn(index=at + 1, user=line, answer=heard[at]) for at, line in enumerate(said))
-    return talk.model_copy(update={"turns": turns, "ended": Ended.TURN_LIMIT, "closing": ""})
+    return conversation.model_copy(update={"turns": turns, "ended": Ended.TURN_LIMIT, "closing": ""})
 
 
 def told_apart(column: Column) -> tuple[float | None, int]:
@@ -211,7 +217,9 @@ def told_apart(column: Column) -> tuple[float | None, int]:
     """
     lines = [(key, line, True) for key, several in column.real.items() for line in several]
     lines += [
-        (talk.case.id, turn.meant, False) for talk in column.results.conversations for turn in talk.turns[1:]
+        (conversation.case.id, turn.meant, False)
+        for conversation in column.results.conversations
+        for turn in conversation.turns[1:]
     ]
     scores: list[float] = []
     labels: list[bool] = []

@@ -44,19 +44,19 @@ def asdc(limit: int) -> Corpus:
     """Japanese customers who look for a hotel; the desk says what the real one said, line by line."""
     rows = _rows(DATA / "asdc" / "user_goals_asdc_ja_dev.jsonl.gz")
     rows = _spread([row for row in rows if len(_alternating(row["turns"])) >= TURNS], limit)
-    talks = {row["id"]: _alternating(row["turns"]) for row in rows}
+    conversations = {row["id"]: _alternating(row["turns"]) for row in rows}
     cases = tuple(
         Case(
             id=row["id"],
-            question=talks[row["id"]][0][0],
+            question=conversations[row["id"]][0][0],
             language="ja",
             goal="、".join(row["goal"]["conditions"]),
             facts=Facts(knows=tuple(row["goal"]["conditions"])),
-            recorded=tuple(Answer(text=said, shows_passages=False) for _, said in talks[row["id"]]),
+            recorded=tuple(Answer(text=said, shows_passages=False) for _, said in conversations[row["id"]]),
         )
         for row in rows
     )
-    real = {key: tuple(asked for asked, _ in talk[1:]) for key, talk in talks.items()}
+    real = {key: tuple(asked for asked, _ in conversation[1:]) for key, conversation in conversations.items()}
     return Corpus("asdc", "ja", "recorded", cases, real, {})
 
 
@@ -69,18 +69,23 @@ def mtrag(limit: int) -> Corpus:
             longest[row["group"]] = row
     long = [row for row in longest.values() if len(_alternating(row["history"])) >= TURNS]
     chosen = _spread(long, limit)
-    talks = {row["group"]: _alternating(row["history"]) for row in chosen}
+    conversations = {row["group"]: _alternating(row["history"]) for row in chosen}
     cases = tuple(
         Case(
             id=f"mtrag-un/{row['group']}",
-            question=talks[row["group"]][0][0],
+            question=conversations[row["group"]][0][0],
             language="en",
-            recorded=tuple(Answer(text=said, shows_passages=False) for _, said in talks[row["group"]]),
+            recorded=tuple(
+                Answer(text=said, shows_passages=False) for _, said in conversations[row["group"]]
+            ),
         )
         for row in chosen
     )
     real = {
-        f"mtrag-un/{row['group']}": (*(asked for asked, _ in talks[row["group"]][1:]), row["question"])
+        f"mtrag-un/{row['group']}": (
+            *(asked for asked, _ in conversations[row["group"]][1:]),
+            row["question"],
+        )
         for row in chosen
     }
     return Corpus("mtrag_un", "en", "recorded", cases, real, {})

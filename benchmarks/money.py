@@ -112,7 +112,7 @@ def _write_cases() -> None:
 
 def _bundled(language: Language) -> list[dict[str, Any]]:
     plan, _ = read_plan(Settings(persona=("calm",), language=language))
-    return [json.loads(talk.case.model_dump_json(exclude_defaults=True)) for talk in plan]
+    return [json.loads(conversation.case.model_dump_json(exclude_defaults=True)) for conversation in plan]
 
 
 def _row(case: dict[str, Any]) -> dict[str, Any]:
@@ -189,12 +189,12 @@ def _contest() -> None:
     results = read_run(find_run("latest", Path("contest")))
     _write(Path("contest.jsonl"), [
         {
-            "id": talk.case.id, "question": talk.case.question, "language": "ja",
-            "references": [list(turn) for turn in talk.case.references],
-            "answer": talk.turns[0].answer.text,
-            "contexts": [passage.text for passage in talk.turns[0].answer.passages],
+            "id": conversation.case.id, "question": conversation.case.question, "language": "ja",
+            "references": [list(turn) for turn in conversation.case.references],
+            "answer": conversation.turns[0].answer.text,
+            "contexts": [passage.text for passage in conversation.turns[0].answer.passages],
         }
-        for talk in results.conversations
+        for conversation in results.conversations
     ])  # fmt: skip
     print(
         f"\na contest: {len(results.conversations)} questions, one turn, gpt-4.1 and text-embedding-ada-002"
@@ -254,13 +254,13 @@ def _speed() -> None:
     from simulator.runner.estimate import forecast
     from tests.playing import a_case, a_stage, a_talk
 
-    stage = a_stage(OpenAIServer(), **{f"{role}_model": model for role, model in MODELS.items()})
+    context = a_stage(OpenAIServer(), **{f"{role}_model": model for role, model in MODELS.items()})
     plan = [
         a_talk(a_case(("ja", "en")[n % 2], id=f"q{n}", question=f"{n}番の料金はいくらですか"), persona="calm")
         for n in range(10_000)
     ]
     started = time.process_time()
-    forecast(stage, plan)
+    forecast(context, plan)
     print(f"\nforecast of 10,000 conversations: {time.process_time() - started:.2f} s of CPU")
 
 

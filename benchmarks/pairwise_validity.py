@@ -75,13 +75,13 @@ def read_pairs(path: Path) -> list[Preferred]:
 def _preferred(row: Row) -> Preferred:
     preference = row["human_preference"]
     votes = preference[OVERALL] if isinstance(preference, Mapping) else preference
-    exhibits = (_exhibit(row, row["answer_a"]), _exhibit(row, row["answer_b"]))
+    contexts = (_exhibit(row, row["answer_a"]), _exhibit(row, row["answer_b"]))
     published = {
         name: _vote(score) for name, score in (row.get("published_scores") or {}).items() if score is not None
     }
     part = str((row.get("meta") or {}).get("subset") or "")
     return Preferred(
-        Pair("a", "b", *exhibits), _sign(sum(map(_vote, votes))), str(row["group"]), part, published
+        Pair("a", "b", *contexts), _sign(sum(map(_vote, votes))), str(row["group"]), part, published
     )
 
 
@@ -119,16 +119,16 @@ def _sign(number: float) -> int:
 
 def scorers(pairs: Sequence[Preferred]) -> list[Scored]:
     """Trivial ones, and published verdicts where all pairs have them."""
-    exhibits = [(each.pair.one, each.pair.other) for each in pairs]
+    contexts = [(each.pair.one, each.pair.other) for each in pairs]
     lot = random.Random(42)
     found = [
-        Scored("trivial longer", _signs(exhibits, lambda e: agreement.length(e.turn.answer.text))),
+        Scored("trivial longer", _signs(contexts, lambda e: agreement.length(e.turn.answer.text))),
         Scored("trivial random", [lot.choice((-1, 1)) for _ in pairs]),
     ]
-    if any(one.references for one, _ in exhibits):
-        found.append(Scored("trivial ROUGE-L (reference)", _signs(exhibits, _rouge)))
-    if any(one.turn.answer.passages for one, _ in exhibits):
-        found.append(Scored("trivial words in contexts", _signs(exhibits, _precision)))
+    if any(one.references for one, _ in contexts):
+        found.append(Scored("trivial ROUGE-L (reference)", _signs(contexts, _rouge)))
+    if any(one.turn.answer.passages for one, _ in contexts):
+        found.append(Scored("trivial words in contexts", _signs(contexts, _precision)))
     names = dict.fromkeys(name for each in pairs for name in each.published)
     whole = [name for name in names if all(name in each.published for each in pairs)]
     return found + [Scored(f"published {name}", [each.published[name] for each in pairs]) for name in whole]
@@ -140,13 +140,13 @@ def _signs(
     return [_sign(score(other) - score(one)) for one, other in pairs]
 
 
-def _rouge(exhibit: GradingContext) -> float:
-    return agreement.rouge_l(exhibit.turn.answer.text, exhibit.references)
+def _rouge(context: GradingContext) -> float:
+    return agreement.rouge_l(context.turn.answer.text, context.references)
 
 
-def _precision(exhibit: GradingContext) -> float:
-    texts = [passage.text for passage in exhibit.turn.answer.passages]
-    return agreement.token_precision(exhibit.turn.answer.text, texts, exhibit.case.language)
+def _precision(context: GradingContext) -> float:
+    texts = [passage.text for passage in context.turn.answer.passages]
+    return agreement.token_precision(context.turn.answer.text, texts, context.case.language)
 
 
 def show(files: Sequence[Path], settings: Settings, ledger: Ledger, limit: int | None) -> None:

@@ -64,9 +64,9 @@ def main() -> None:
 def answered(cases: Sequence[Case], knowledge: Path) -> Results:
     """The bot's answers to these questions, from this knowledge."""
     bot = connect(knowledge=str(knowledge))
-    talks = tuple(_talk(case, bot(_query(case))) for case in cases)
+    conversations = tuple(_talk(case, bot(_query(case))) for case in cases)
     run = Run(id="refusals", created=datetime(2026, 1, 1, tzinfo=UTC), settings={}, status="finished")
-    return Results(run=run, planned=len(talks), conversations=talks)
+    return Results(run=run, planned=len(conversations), conversations=conversations)
 
 
 def _query(case: Case) -> Query:

@@ -65,12 +65,12 @@ def timed(name: str, server: SheetsServer, sheets: tuple[Worksheet, ...]) -> Pus
 
 def plain(server: SheetsServer, sheets: tuple[Worksheet, ...], done: PushSummary) -> None:
     """Only the conversations, `update_cell` for each cell, no colours and no notes."""
-    (talks,) = (sheet for sheet in sheets if sheet.name == "conversations")
+    (conversations,) = (sheet for sheet in sheets if sheet.name == "conversations")
     worksheet = server.robot().open_by_key("PLAIN").sheet1
     server.log.clear()
     started = time.perf_counter()
-    for line, row in enumerate(talks.rows, 2):
-        for place, column in enumerate(talks.columns, 1):
+    for line, row in enumerate(conversations.rows, 2):
+        for place, column in enumerate(conversations.columns, 1):
             worksheet.update_cell(line, place, row.cells[column.key].text if place > 1 else row.key)
     took, writes = time.perf_counter() - started, server.log.writes
     minutes, ours = writes / WRITES_A_MINUTE, max(1, done.writes)

@@ -120,7 +120,7 @@ def _judge(folder: Path, code: int) -> None:
     """What is in the run file after Ctrl-C."""
     path = find_run("latest", folder / "runs")
     results = read_run(path)
-    held = [talk for talk in results.conversations if talk.turns]
+    held = [conversation for conversation in results.conversations if conversation.turns]
     found = failures(results.model_copy(update={"conversations": tuple(held)}))
     print(f"interrupted: exit {code}, run file sound: {is_sound(path)}, {path.stat().st_size / 1e6:.0f} MB")
     print(f"  {len(held):,} conversations: {dict(found.ended)}")

@@ -95,13 +95,13 @@ class Bench:
 
     def _grade(self, judge: str, rows: Sequence[LabelledAnswer], apart: str) -> list[GradedRow]:
         settings = judged_with(self.settings, judge, by_model=self.is_live)
-        stage = RunContext(settings, self.endpoints, (), self.ledger)
+        context = RunContext(settings, self.endpoints, (), self.ledger)
 
         async def grade() -> list[GradedRow]:
             try:
-                return await LabelledRun(stage, filed(stage, judge)).grade(rows, apart=apart)
+                return await LabelledRun(context, filed(context, judge)).grade(rows, apart=apart)
             finally:
-                await stage.close(None)
+                await context.close(None)
 
         return asyncio.run(grade())
 

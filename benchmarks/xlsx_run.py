@@ -40,10 +40,10 @@ def _stored(folder: Path) -> Path:
 
     results = large(CONVERSATIONS)
     with closing(RunFile.create(folder, results.run, results.conversations, results.personas)) as file:
-        for talk in results.conversations:
-            for turn in talk.turns:
-                file.said(talk.id, turn.index, Utterance(text=turn.user))
-                file.answered(talk.id, turn.index, turn.answer)
+        for conversation in results.conversations:
+            for turn in conversation.turns:
+                file.said(conversation.id, turn.index, Utterance(text=turn.user))
+                file.answered(conversation.id, turn.index, turn.answer)
         file.graded(results.scores)
         return file.path
 

@@ -40,16 +40,16 @@ def repeats(answer: str, sentences: Sequence[Sentence]) -> Iterator[Finding]:
             yield _tail("commanding", "minor", answer, each, order["better"])
 
 
-def missing_apology(exhibit: GradingContext) -> Iterator[Finding]:
+def missing_apology(context: GradingContext) -> Iterator[Finding]:
     """A complaint that is answered without a word of apology, and without a softening one."""
-    answer = straight(exhibit.turn.answer.text)
+    answer = straight(context.turn.answer.text)
     spoken = "ja" if is_japanese(answer) else "en"
     if any(pattern(spoken, "complaint", key).search(answer) for key in ("apology", "cushion")):
         return
     table = tables(spoken)["complaint"]
-    if complains(exhibit.turn.user):
+    if complains(context.turn.user):
         yield Finding("missing_apology", table["severity"], "", table["better"])
-    elif exhibit.persona in table["upset_personas"] and _shouts(exhibit):
+    elif context.persona in table["upset_personas"] and _shouts(context):
         yield Finding("missing_apology", table["shouted_severity"], "", table["shouted_better"])
 
 
@@ -60,13 +60,13 @@ def complains(said: str) -> bool:
     return bool(pattern(language, "complaint", "cues").search(kept))
 
 
-def _shouts(exhibit: GradingContext) -> bool:
+def _shouts(context: GradingContext) -> bool:
     """An upset customer's exclamation mark, unless somebody has apologised to them before."""
-    answers = [straight(turn.answer.text) for turn in exhibit.earlier]
+    answers = [straight(turn.answer.text) for turn in context.earlier]
     soothed = any(
         pattern("ja" if is_japanese(text) else "en", "complaint", "apology").search(text) for text in answers
     )
-    return not soothed and bool(pattern("ja", "complaint", "shouting").search(exhibit.turn.user))
+    return not soothed and bool(pattern("ja", "complaint", "shouting").search(context.turn.user))
 
 
 def blunt_refusal(answer: str, user: str, sentences: Sequence[Sentence]) -> Iterator[Finding]:

@@ -11,17 +11,17 @@ TEXTS = Texts(Path(__file__).with_name("_text_metrics.toml"))
 Compare = Callable[[str, Sequence[str]], metrics.Measured]
 
 
-def graded(judge: str, exhibit: GradingContext, references: Sequence[str], compare: Compare) -> Score:
+def graded(judge: str, context: GradingContext, references: Sequence[str], compare: Compare) -> Score:
     """The measure (0..1) of the answer against the nearest reference; skipped without one of this turn."""
-    wanted = [each for each in references or exhibit.references if each.strip()]
+    wanted = [each for each in references or context.references if each.strip()]
     if not wanted:
-        return _score(judge, exhibit, state="skipped", reason=_say(exhibit, "no_reference"))
-    found = compare(exhibit.turn.answer.text, wanted)
+        return _score(judge, context, state="skipped", reason=_say(context, "no_reference"))
+    found = compare(context.turn.answer.text, wanted)
     outcome = _outcome(judge, found)
-    reason = _say(exhibit, outcome, **(_counts(found) if outcome == judge else {}))
+    reason = _say(context, outcome, **(_counts(found) if outcome == judge else {}))
     return _score(
         judge,
-        exhibit,
+        context,
         state="scored",
         value=found.value,
         raw=found.value,
@@ -46,11 +46,11 @@ def _detail(found: metrics.Measured) -> dict[str, Any]:
     return parts | {"tokenizer": found.tokenizer, "variant": found.variant}
 
 
-def _say(exhibit: GradingContext, key: str, **values: str) -> str:
-    return TEXTS(exhibit.case.language, key, **values, turn=str(exhibit.turn.index))
+def _say(context: GradingContext, key: str, **values: str) -> str:
+    return TEXTS(context.case.language, key, **values, turn=str(context.turn.index))
 
 
-def _score(judge: str, exhibit: GradingContext, **fields: Any) -> Score:
+def _score(judge: str, context: GradingContext, **fields: Any) -> Score:
     return Score(
-        judge=judge, conversation=exhibit.conversation, turn=exhibit.turn.index, scale=(0, 1), **fields
+        judge=judge, conversation=context.conversation, turn=context.turn.index, scale=(0, 1), **fields
     )

@@ -10,47 +10,47 @@ SCALE = (0, 1)
 TEXTS = Texts(Path(__file__).with_name("_answer_relevancy.toml"))
 
 
-async def answer_relevancy(exhibit: GradingContext, embed: Embed, fill: Fill | None = None) -> Score:
+async def answer_relevancy(context: GradingContext, embed: Embed, fill: Fill | None = None) -> Score:
     """Mean cosine (0..1) of the customer's words and three questions that the answer would answer.
 
     The answer relevancy of RAGAS (Es et al., 2023): a model writes the questions from the answer alone,
     embeddings compare them; an evasive answer has 0. Negative cosines count as 0. Skipped without a model.
     """
-    language = exhibit.case.language
+    language = context.case.language
     if fill is None:
-        return _score(exhibit, state="skipped", reason=TEXTS(language, "no_model"))
-    filled = await fill(_answer_alone(exhibit), "answer_relevancy")
+        return _score(context, state="skipped", reason=TEXTS(language, "no_model"))
+    filled = await fill(_answer_alone(context), "answer_relevancy")
     questions = [question for question in filled.questions if question.strip()]
     if filled.evasive or not questions:
         return _score(
-            exhibit,
+            context,
             state="scored",
             value=0.0,
             raw=0.0,
             reason=TEXTS(language, "evasive"),
             detail={"evasive": 1},
         )
-    asked, *vectors = await embed([exhibit.turn.user, *questions])
+    asked, *vectors = await embed([context.turn.user, *questions])
     nearness = [max(0.0, cosine_of(asked, vector)) for vector in vectors]
     value = sum(nearness) / len(nearness)
     detail = {"questions": questions, "cosines": [round(each, 4) for each in nearness], "evasive": 0}
     reason = TEXTS(language, "nearest", value=f"{value:.2f}")
-    return _score(exhibit, state="scored", value=value, raw=value, reason=reason, detail=detail)
+    return _score(context, state="scored", value=value, raw=value, reason=reason, detail=detail)
 
 
-def _answer_alone(exhibit: GradingContext) -> GradingContext:
+def _answer_alone(context: GradingContext) -> GradingContext:
     """The turn without what was asked: the questions must come from the answer."""
-    answer = exhibit.turn.answer.model_copy(update={"passages": ()})
-    case = exhibit.case.model_copy(update={"references": (), "history": ()})
-    turn = exhibit.turn.model_copy(update={"user": "…", "answer": answer})
-    return exhibit.model_copy(update={"case": case, "turn": turn, "earlier": ()})
+    answer = context.turn.answer.model_copy(update={"passages": ()})
+    case = context.case.model_copy(update={"references": (), "history": ()})
+    turn = context.turn.model_copy(update={"user": "…", "answer": answer})
+    return context.model_copy(update={"case": case, "turn": turn, "earlier": ()})
 
 
-def _score(exhibit: GradingContext, **fields: Any) -> Score:
+def _score(context: GradingContext, **fields: Any) -> Score:
     return Score(
         judge="answer_relevancy",
-        conversation=exhibit.conversation,
-        turn=exhibit.turn.index,
+        conversation=context.conversation,
+        turn=context.turn.index,
         scale=SCALE,
         **fields,
     )

@@ -6,6 +6,6 @@ from simulator import GradingContext, Score, metrics
 SCALE = (0, 1)
 
 
-def chrf(exhibit: GradingContext, references: tuple[str, ...] = ()) -> Score:
+def chrf(context: GradingContext, references: tuple[str, ...] = ()) -> Score:
     """chrF2 (0..1) against the nearest reference (Popović, 2015): a hundredth of what sacrebleu shows."""
-    return graded("chrf", exhibit, references, metrics.chrf)
+    return graded("chrf", context, references, metrics.chrf)

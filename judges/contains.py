@@ -6,9 +6,9 @@ from simulator import GradingContext, Score, metrics
 SCALE = (0, 1)
 
 
-def contains(exhibit: GradingContext, references: tuple[str, ...] = ()) -> Score:
+def contains(context: GradingContext, references: tuple[str, ...] = ()) -> Score:
     """1 when one of the references stands in the answer, else 0; compared as exact_match does.
 
     A number is found whole (10 is not in 100), and so is a word of a script with spaces.
     """
-    return graded("contains", exhibit, references, metrics.contains)
+    return graded("contains", context, references, metrics.contains)

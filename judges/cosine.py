@@ -7,27 +7,27 @@ from simulator import Embed, GradingContext, Score
 LIMITS = (0.2, 0.4, 0.6, 0.8)
 
 
-async def cosine(exhibit: GradingContext, embed: Embed, references: tuple[str, ...] = ()) -> Score:
+async def cosine(context: GradingContext, embed: Embed, references: tuple[str, ...] = ()) -> Score:
     """The cosine (-1..1) of the embeddings of answer and nearest reference, as a grade from 1 to 5.
 
     a·b / (|a| |b|), binned at 0.2, 0.4, 0.6 and 0.8 (0.8 and above is 5): the embedding distance score of the
     LangChain demo that this program grew from. Needs a reference of the very turn; skipped without one.
     """
-    wanted = references or exhibit.references
+    wanted = references or context.references
     if not wanted:
-        return _score(exhibit, reason=f"no reference for turn {exhibit.turn.index}")
-    answer, *others = await embed([exhibit.turn.answer.text, *wanted])
+        return _score(context, reason=f"no reference for turn {context.turn.index}")
+    answer, *others = await embed([context.turn.answer.text, *wanted])
     nearest = max(cosine_of(answer, other) for other in others)
     grade = 1 + sum(nearest >= limit for limit in LIMITS)
-    return _score(exhibit, grade=grade, cosine=round(nearest, 4), reason=f"cosine {nearest:.2f}")
+    return _score(context, grade=grade, cosine=round(nearest, 4), reason=f"cosine {nearest:.2f}")
 
 
-def _score(exhibit: GradingContext, *, reason: str, grade: int = 0, cosine: float = 0.0) -> Score:
+def _score(context: GradingContext, *, reason: str, grade: int = 0, cosine: float = 0.0) -> Score:
     """Grade 0 stands for a skipped turn."""
     return Score(
         judge="cosine",
-        conversation=exhibit.conversation,
-        turn=exhibit.turn.index,
+        conversation=context.conversation,
+        turn=context.turn.index,
         state="scored" if grade else "skipped",
         value=grade / 5 if grade else None,
         raw=float(grade) if grade else None,

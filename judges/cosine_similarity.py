@@ -6,16 +6,16 @@ from simulator import Embed, GradingContext, Score
 SCALE = (0, 1)
 
 
-async def cosine_similarity(exhibit: GradingContext, embed: Embed, references: tuple[str, ...] = ()) -> Score:
+async def cosine_similarity(context: GradingContext, embed: Embed, references: tuple[str, ...] = ()) -> Score:
     """The cosine of the embeddings of answer and nearest reference, 0 to 1: opposite directions are 0 too.
 
     a·b / (|a| |b|), for thresholds per output. Needs a reference of the very turn; skipped without one.
     """
-    of_turn = {"judge": "cosine_similarity", "conversation": exhibit.conversation, "turn": exhibit.turn.index}
-    wanted = references or exhibit.references
+    of_turn = {"judge": "cosine_similarity", "conversation": context.conversation, "turn": context.turn.index}
+    wanted = references or context.references
     if not wanted:
-        reason = f"no reference for turn {exhibit.turn.index}"
+        reason = f"no reference for turn {context.turn.index}"
         return Score(**of_turn, state="skipped", scale=SCALE, reason=reason)
-    answer, *others = await embed([exhibit.turn.answer.text, *wanted])
+    answer, *others = await embed([context.turn.answer.text, *wanted])
     near = max(0.0, *(cosine_of(answer, other) for other in others))
     return Score(**of_turn, state="scored", scale=SCALE, value=near, raw=near, reason=f"cosine {near:.2f}")

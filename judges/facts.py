@@ -9,27 +9,27 @@ SCALE = (0, 1)
 TEXTS = Texts(Path(__file__).with_name("_facts.toml"))
 
 
-def facts(exhibit: GradingContext, contacts: tuple[str, ...] = ()) -> Score:
+def facts(context: GradingContext, contacts: tuple[str, ...] = ()) -> Score:
     """The share (0..1) of the answer's checkable details that its passages or the contact list hold.
 
     Spelling does not matter (1万円 is 10,000 yen, 午後6時 is 18:00), and what the customer said is no
     invention. Sums and other derived figures are not found: a miss is a call to look. No model is asked.
     """
-    answer, language = exhibit.turn.answer, exhibit.case.language
+    answer, language = context.turn.answer, context.case.language
     checked = list(dict.fromkeys(specifics_of(answer.text)))
     if not answer.shows_passages and not answer.passages:
-        return _score(exhibit, state="skipped", reason=TEXTS(language, "no_passages"))
+        return _score(context, state="skipped", reason=TEXTS(language, "no_passages"))
     if not checked:
-        return _score(exhibit, state="skipped", reason=TEXTS(language, "nothing"))
+        return _score(context, state="skipped", reason=TEXTS(language, "nothing"))
     places = [(passage.id, _whole(passage)) for passage in answer.passages]
-    places += [("contacts", "\n".join(contacts)), ("customer", "\n".join(_said(exhibit)))]
+    places += [("contacts", "\n".join(contacts)), ("customer", "\n".join(_said(context)))]
     told = [_told(specific, places) for specific in checked]
     missing = list(dict.fromkeys(each["text"] for each in told if not each["found"]))
     share = sum(each["found"] for each in told) / len(told)
     key = "all_found" if not missing else "missing" if answer.passages else "nothing_retrieved"
     items = TEXTS(language, "joint").join(missing)
     return _score(
-        exhibit,
+        context,
         state="scored",
         value=share,
         raw=share,
@@ -51,14 +51,14 @@ def _whole(passage: Passage) -> str:
     return "\n".join((passage.text, *addresses))
 
 
-def _said(exhibit: GradingContext) -> list[str]:
+def _said(context: GradingContext) -> list[str]:
     """All that the customer has said up to this turn, as meant and as typed."""
-    turns = (*exhibit.earlier, exhibit.turn)
-    before = [message.content for message in exhibit.case.history if message.role == "user"]
-    return [exhibit.case.question, *before, *(turn.meant for turn in turns), *(turn.user for turn in turns)]
+    turns = (*context.earlier, context.turn)
+    before = [message.content for message in context.case.history if message.role == "user"]
+    return [context.case.question, *before, *(turn.meant for turn in turns), *(turn.user for turn in turns)]
 
 
-def _score(exhibit: GradingContext, **fields: Any) -> Score:
+def _score(context: GradingContext, **fields: Any) -> Score:
     return Score(
-        judge="facts", conversation=exhibit.conversation, turn=exhibit.turn.index, scale=SCALE, **fields
+        judge="facts", conversation=context.conversation, turn=context.turn.index, scale=SCALE, **fields
     )

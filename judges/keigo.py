@@ -14,7 +14,7 @@ GRAVITY = ("major", "moderate", "minor")
 NAMED, KEPT = 3, 30
 
 
-def keigo(exhibit: GradingContext, ng_words: tuple[str, ...] = ()) -> Score:
+def keigo(context: GradingContext, ng_words: tuple[str, ...] = ()) -> Score:
     """A grade of the politeness language, 5 (nothing found) to 1 (rude, or plain form throughout).
 
     4: one minor fault; 3: one moderate or several minor ones; 2: several moderate or a major one.
@@ -22,32 +22,32 @@ def keigo(exhibit: GradingContext, ng_words: tuple[str, ...] = ()) -> Score:
     headings, list items and tables may be in plain form. An English answer is read for rude wording, a
     complaint without an apology and words of the NG list only.
     """
-    found = findings(exhibit, ng_words)
+    found = findings(context, ng_words)
     grade = graded(found)
     return Score(
         judge="keigo",
-        conversation=exhibit.conversation,
-        turn=exhibit.turn.index,
+        conversation=context.conversation,
+        turn=context.turn.index,
         state="scored",
         value=grade / 5,
         raw=float(grade),
         severity=found[0].severity if found else None,
-        reason=_reason(exhibit, found),
+        reason=_reason(context, found),
         detail={"findings": [_shown(each) for each in found[:KEPT]]},
     )
 
 
-def findings(exhibit: GradingContext, ng_words: tuple[str, ...] = ()) -> list[Finding]:
+def findings(context: GradingContext, ng_words: tuple[str, ...] = ()) -> list[Finding]:
     """All faults of an answer, the gravest first, then as they stand in it."""
-    answer = exhibit.turn.answer.text
+    answer = context.turn.answer.text
     read = sentences(answer)
     spoken = "ja" if is_japanese(answer) else "en"
     found = [each for sentence in read for each in matches(answer, sentence, spoken)]
     if spoken == "ja":
         found += [*plain_forms(answer, read), *repeats(answer, read)]
-        found += blunt_refusal(answer, exhibit.turn.user, read)
-    found += missing_apology(exhibit)
-    found += listed(answer, ng_words, TEXTS(exhibit.case.language, "ng_better"))
+        found += blunt_refusal(answer, context.turn.user, read)
+    found += missing_apology(context)
+    found += listed(answer, ng_words, TEXTS(context.case.language, "ng_better"))
     return sorted(found, key=lambda each: (GRAVITY.index(each.severity), each.start))
 
 
@@ -67,9 +67,9 @@ def _shown(finding: Finding) -> dict[str, str]:
     return {key: getattr(finding, key) for key in ("kind", "severity", "quote", "better")}
 
 
-def _reason(exhibit: GradingContext, found: list[Finding]) -> str:
+def _reason(context: GradingContext, found: list[Finding]) -> str:
     """One line that names the first few faults, with the better wording."""
-    language = exhibit.case.language
+    language = context.case.language
     if not found:
         return TEXTS(language, "none")
     items = [

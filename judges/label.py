@@ -10,30 +10,30 @@ from simulator import GradingContext, Score
 SCALE = (0, 1)
 
 
-def label(exhibit: GradingContext, labels: Mapping[str, Sequence[str]]) -> Score:
+def label(context: GradingContext, labels: Mapping[str, Sequence[str]]) -> Score:
     """1 when the label read from the answer is the row's, else 0; one that cannot be read is wrong.
 
     Where the endpoint told how likely each label was, the likeliest counts. Rows without a label are skipped.
     """
-    expected = exhibit.case.label
+    expected = context.case.label
     if expected is None:
-        return _score(exhibit, state="skipped", reason=_say(exhibit, "no_label"))
+        return _score(context, state="skipped", reason=_say(context, "no_label"))
     known = {**labels, expected: labels.get(expected, (expected,))}
-    said = _likeliest(exhibit, known) or _reader(_frozen(known))(exhibit.turn.answer.text)
+    said = _likeliest(context, known) or _reader(_frozen(known))(context.turn.answer.text)
     if said is None:
         missing = {"expected": expected, "predicted": None, "not_extracted": "label"}
-        reason = _say(exhibit, "not_extracted", expected=expected)
-        return _graded(exhibit, right=False, by_rule=True, reason=reason, detail=missing)
+        reason = _say(context, "not_extracted", expected=expected)
+        return _graded(context, right=False, by_rule=True, reason=reason, detail=missing)
     right = said.label == expected
     key = ("right" if right else "wrong") + ("_likelihood" if said.how == "likelihood" else "")
     told = {"predicted": said.label} if right else {"predicted": said.label, "expected": expected}
     detail = {"expected": expected, "predicted": said.label, "read": said.how}
-    return _graded(exhibit, right=right, reason=_say(exhibit, key, **told), detail=detail)
+    return _graded(context, right=right, reason=_say(context, key, **told), detail=detail)
 
 
-def _likeliest(exhibit: GradingContext, labels: Mapping[str, Sequence[str]]) -> Said | None:
+def _likeliest(context: GradingContext, labels: Mapping[str, Sequence[str]]) -> Said | None:
     """The label whose text is the likeliest; None where nobody told, or all were equally likely."""
-    told = exhibit.turn.answer.logprobs
+    told = context.turn.answer.logprobs
     forms = {form: name for name, texts in reversed([*labels.items()]) for form in reversed(texts)}
     found = sorted((value, form) for form, value in told.items() if form in forms)
     if not found or (len(found) > 1 and found[-1][0] == found[-2][0]):
@@ -51,15 +51,15 @@ def _reader(labels: tuple[tuple[str, tuple[str, ...]], ...]) -> Reader:
     return Reader(dict(labels))
 
 
-def _graded(exhibit: GradingContext, *, right: bool, **fields: Any) -> Score:
-    return _score(exhibit, state="scored", value=float(right), raw=float(right), **fields)
+def _graded(context: GradingContext, *, right: bool, **fields: Any) -> Score:
+    return _score(context, state="scored", value=float(right), raw=float(right), **fields)
 
 
-def _say(exhibit: GradingContext, key: str, **values: str) -> str:
-    return TEXTS(exhibit.case.language, key, **values)
+def _say(context: GradingContext, key: str, **values: str) -> str:
+    return TEXTS(context.case.language, key, **values)
 
 
-def _score(exhibit: GradingContext, **fields: Any) -> Score:
+def _score(context: GradingContext, **fields: Any) -> Score:
     return Score(
-        judge="label", conversation=exhibit.conversation, turn=exhibit.turn.index, scale=(0, 1), **fields
+        judge="label", conversation=context.conversation, turn=context.turn.index, scale=(0, 1), **fields
     )

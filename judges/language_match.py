@@ -43,24 +43,24 @@ _WORDS: dict[str, str] = tomllib.loads(TEXTS.path.read_text(encoding="utf-8"))["
 _ENGLISH, _OTHER_LATIN = (frozenset(_WORDS[name].split()) for name in ("english", "other"))
 
 
-def language_match(exhibit: GradingContext) -> Score:
+def language_match(context: GradingContext) -> Score:
     """1 when the answer is in the customer's language, 0 when it is in another, 0.5 when it mixes them.
 
     Addresses, code, numbers, names and what stands in quotation marks or short brackets do not count.
     What the customer wrote this turn decides; where that tells no language, the case's. Skipped when the
     answer has no words. No model is asked.
     """
-    told, language = languages_of(exhibit.turn.answer.text), exhibit.case.language
+    told, language = languages_of(context.turn.answer.text), context.case.language
     if not told:
-        return _score(exhibit, state="skipped", reason=TEXTS(language, "nothing"))
-    wanted = _written_in(exhibit)
+        return _score(context, state="skipped", reason=TEXTS(language, "nothing"))
+    wanted = _written_in(context)
     whole = sum(told.values())
     share = told.get(wanted, 0) / whole
     raw = 1.0 if share >= MATCHED else 0.0 if share <= 1 - MATCHED else 0.5
     given = max((name for name in told if name != wanted), key=told.__getitem__, default=wanted)
     key = {1.0: "matched", 0.5: "mixed", 0.0: "other"}[raw]
     return _score(
-        exhibit,
+        context,
         state="scored",
         value=raw,
         raw=raw,
@@ -116,20 +116,20 @@ def _is_of_other_script(letter: str) -> bool:
     return letter >= _LATIN_END and not any(pattern.match(letter) for pattern in (_KANA, _HAN, _HANGUL))
 
 
-def _written_in(exhibit: GradingContext) -> str:
+def _written_in(context: GradingContext) -> str:
     """The language of the customer's words, or of the case where they tell none."""
-    told = languages_of(exhibit.turn.user)
+    told = languages_of(context.turn.user)
     language = max(told, key=told.__getitem__, default="")
     if language and told[language] >= WRITTEN_IN * sum(told.values()):
         return language
-    return exhibit.case.language
+    return context.case.language
 
 
-def _score(exhibit: GradingContext, **fields: Any) -> Score:
+def _score(context: GradingContext, **fields: Any) -> Score:
     return Score(
         judge="language_match",
-        conversation=exhibit.conversation,
-        turn=exhibit.turn.index,
+        conversation=context.conversation,
+        turn=context.turn.index,
         scale=SCALE,
         **fields,
     )

@@ -6,9 +6,9 @@ from simulator import GradingContext, Score, metrics
 SCALE = (0, 1)
 
 
-def meteor(exhibit: GradingContext, references: tuple[str, ...] = (), tokenizer: str = "cjk-char") -> Score:
+def meteor(context: GradingContext, references: tuple[str, ...] = (), tokenizer: str = "cjk-char") -> Score:
     """METEOR (0..1) against the nearest reference (Lavie and Agarwal, 2007); the detail names the variant.
 
     Identical texts of n tokens have 1 - 0.5 / n³, not 1.
     """
-    return graded("meteor", exhibit, references, lambda a, r: metrics.meteor(a, r, tokenizer))
+    return graded("meteor", context, references, lambda a, r: metrics.meteor(a, r, tokenizer))

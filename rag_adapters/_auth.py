@@ -12,7 +12,7 @@ from rag_adapters._environment import Environment
 from rag_adapters._json import kind
 from rag_adapters._request import checked_address, host_of
 from rag_adapters._wire import Wire, refusal, text_of
-from simulator import InputError, RagFailure
+from simulator import BotFailure, InputError
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -75,7 +75,7 @@ class Credentials:
         self._token, self._until = "", 0.0
 
     async def token(self, wire: Wire, session: "ClientSession", refused: str = "") -> str:
-        """A token that has not run out and is not the `refused` one; raises RagFailure when there is none."""
+        """A token that has not run out and is not the `refused` one; raises BotFailure when there is none."""
         async with self._lock:
             if not self._token or self._token == refused or time.monotonic() >= self._until:
                 self._token, self._until = await self._fetched(wire, session)
@@ -96,10 +96,10 @@ class Credentials:
             raise wire.failure(error, host) from None
         token = reply.get("access_token") if isinstance(reply, dict) else None
         if not isinstance(token, str) or not token:
-            raise RagFailure("malformed", f"{host} gives no access_token: the reply {kind(reply)}")
+            raise BotFailure("malformed", f"{host} gives no access_token: the reply {kind(reply)}")
         return token, time.monotonic() + _life(reply.get("expires_in"))
 
-    def _refused(self, status: int, text: str) -> RagFailure:
+    def _refused(self, status: int, text: str) -> BotFailure:
         """A wrong client or scope is a 400 by the standard; no question can succeed after it."""
         found = refusal(401 if status == 400 else status, text)
         told = found.failure.message.replace("HTTP 401", f"HTTP {status}", 1)

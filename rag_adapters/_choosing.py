@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from rag_adapters._likelihood import echoed, places_of, scores_of, tokens_needed
-from simulator import Answer, InputError, Query, RagFailure, Usage
+from simulator import Answer, BotFailure, InputError, Query, Usage
 
 Choosing = Literal["auto", "likelihood", "generation"]
 Messages = Sequence[Mapping[str, str]]
@@ -62,7 +62,7 @@ class Chooser:
         """Raises InputError when the endpoint tells none; that it is away is each row's own finding."""
         try:
             told = await self._ask(_PROBE, [{"role": "user", "content": " / ".join(_PROBE)}])
-        except RagFailure:
+        except BotFailure:
             return
         if told.known is False:
             other = "" if self.way.completions else ", or --set completions=on where it can echo a prompt"

@@ -5,23 +5,23 @@ from math import isfinite
 from typing import Any
 
 from rag_adapters._choosing import COMPLETIONS, Post, Refused
-from simulator import RagFailure
+from simulator import BotFailure
 
 # The log-likelihood of each token (None for one that nothing precedes), and whether it is the likeliest.
 Tokens = list[tuple[float | None, bool]]
 
 
 async def tokens_of(text: str, body: Mapping[str, Any], post: Post) -> Tokens:
-    """The tokens of a text; raises RagFailure("refused") where the endpoint does not tell them."""
+    """The tokens of a text; raises BotFailure("refused") where the endpoint does not tell them."""
     # One token is generated, for many endpoints refuse to generate none; it is left out.
     wanted = {"prompt": text, "max_tokens": 1, "echo": True, "logprobs": 1, "temperature": 0}
     try:
         reply = await post(COMPLETIONS, {**body, **wanted})
     except Refused as error:
-        raise RagFailure("refused", str(error)) from None
+        raise BotFailure("refused", str(error)) from None
     found = _told(reply, text)
     if found is None:
-        raise RagFailure("refused", "its /completions tells no log-likelihoods of the prompt")
+        raise BotFailure("refused", "its /completions tells no log-likelihoods of the prompt")
     return found
 
 

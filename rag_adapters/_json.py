@@ -7,7 +7,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from simulator import InputError, RagFailure
+from simulator import BotFailure, InputError
 
 _STEP = re.compile(r"\[(\*|-?\d+)\]|\.?([^.\[\]]+)")
 _PLACE = re.compile(r"-?\d+", re.ASCII)
@@ -111,14 +111,14 @@ class JsonPath:
         self.steps = tuple(match[1] or match[2] for match in found)
 
     def of(self, value: Any) -> Any:
-        """What stands at this path; raises RagFailure that lists what is there instead."""
+        """What stands at this path; raises BotFailure that lists what is there instead."""
         return _follow(value, self.steps, "the reply")
 
     def within(self, value: Any, default: Any = None) -> Any:
         """What stands at this path, else `default`."""
         try:
             return self.of(value)
-        except RagFailure:
+        except BotFailure:
             return default
 
 
@@ -165,11 +165,11 @@ def _follow(value: Any, steps: tuple[str, ...], place: str) -> Any:
 def _each(values: list[Any], rest: tuple[str, ...], place: str) -> list[Any]:
     """The rest of a path in every entry that has it; an entry of another kind may lack it."""
     found: list[Any] = []
-    failure: RagFailure | None = None
+    failure: BotFailure | None = None
     for value in values:
         try:
             one = _follow(value, rest, place)
-        except RagFailure as error:
+        except BotFailure as error:
             failure = failure or error
             continue
         found += one if "*" in rest else [one]
@@ -178,9 +178,9 @@ def _each(values: list[Any], rest: tuple[str, ...], place: str) -> list[Any]:
     return found
 
 
-def _missing(value: Any, step: str, place: str) -> RagFailure:
+def _missing(value: Any, step: str, place: str) -> BotFailure:
     wanted = "list" if step == "*" else f"'{step}'"
-    return RagFailure("malformed", f"no {wanted} in {place}, which {kind(value)}")
+    return BotFailure("malformed", f"no {wanted} in {place}, which {kind(value)}")
 
 
 def kind(value: Any) -> str:

@@ -14,10 +14,10 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
 from simulator import (
     Answer,
+    Bot,
+    BotFailure,
     Notices,
     Query,
-    Rag,
-    RagFailure,
     Traits,
     Transient,
     is_async,
@@ -58,8 +58,8 @@ def limited(connect: Connect) -> Connect:
     @functools.wraps(connect)
     def connected(**settings: Any) -> Any:
         limits = Limits(**{each.name: settings.pop(each.name) for each in added if each.name in settings})
-        rag = connect(**settings)
-        return _limited_later(rag, limits) if inspect.isawaitable(rag) else within(limits, rag)
+        bot = connect(**settings)
+        return _limited_later(bot, limits) if inspect.isawaitable(bot) else within(limits, bot)
 
     own = list(signature.parameters.values())
     rest = [own.pop()] if own and own[-1].kind is inspect.Parameter.VAR_KEYWORD else []
@@ -75,13 +75,13 @@ def _signature(connect: Callable[..., Any]) -> inspect.Signature:
         return inspect.signature(connect)
 
 
-async def _limited_later(rag: Any, limits: Limits) -> Rag:
-    return within(limits, await rag)
+async def _limited_later(bot: Any, limits: Limits) -> Bot:
+    return within(limits, await bot)
 
 
-def within(limits: Limits, rag: Rag) -> Rag:
+def within(limits: Limits, bot: Bot) -> Bot:
     """The bot within these limits; the bot itself when there are none."""
-    return rag if limits == Limits() else LimitedBot(rag, limits)
+    return bot if limits == Limits() else LimitedBot(bot, limits)
 
 
 class LimitedBot:
@@ -91,15 +91,15 @@ class LimitedBot:
     place, further attempts and the waits between them included: a customer waits as long.
     """
 
-    def __init__(self, rag: Rag, limits: Limits) -> None:
-        self.rag, self.limits, self.again = rag, limits, 0
+    def __init__(self, bot: Bot, limits: Limits) -> None:
+        self.bot, self.limits, self.again = bot, limits, 0
         self.patience = math.inf  # the rehearsal's, which whoever connects the bot knows
         self._notices = Notices()
         places = asyncio.Semaphore(limits.concurrency) if limits.concurrency else None
-        self.traits = Traits(traits_of(rag).takes, places, traits_of(rag).at_once)
+        self.traits = Traits(traits_of(bot).takes, places, traits_of(bot).at_once)
 
     async def __call__(self, query: Query) -> Any:
-        """The bot's answer; raises RagFailure with the number of attempts in its message."""
+        """The bot's answer; raises BotFailure with the number of attempts in its message."""
         started = time.perf_counter()
         answer = await self._in_time(query)
         if isinstance(answer, Answer) and answer.seconds is None:
@@ -108,7 +108,7 @@ class LimitedBot:
 
     async def aclose(self) -> None:
         """Closes the bot's connections, if it has any."""
-        closed = getattr(self.rag, "aclose", lambda: None)()
+        closed = getattr(self.bot, "aclose", lambda: None)()
         if inspect.isawaitable(closed):
             await closed
 
@@ -119,7 +119,7 @@ class LimitedBot:
         except TimeoutError:
             if not clock.expired():  # the bot's own time-out
                 raise
-            raise RagFailure("timeout", f"no answer within {self.limits.timeout:g} s") from None
+            raise BotFailure("timeout", f"no answer within {self.limits.timeout:g} s") from None
 
     async def _persistently(self, query: Query) -> Any:
         clock = asyncio.get_running_loop().time
@@ -151,9 +151,9 @@ class LimitedBot:
             raise Transient(error.failure.kind, told, error.wait) from None
 
     async def _asked(self, query: Query) -> Any:
-        if is_async(self.rag):
-            return await self.rag(query)
-        result = await on_a_thread(_asked, self.rag, query, name="limited rag")
+        if is_async(self.bot):
+            return await self.bot(query)
+        result = await on_a_thread(_asked, self.bot, query, name="limited bot")
         return await result if inspect.isawaitable(result) else result
 
 
@@ -164,10 +164,10 @@ def _wait(state: RetryCallState) -> float:
     return float(_FIRST_WAIT * 2 ** (state.attempt_number - 1) if asked_for is None else asked_for)
 
 
-def _asked(rag: Rag, query: Query) -> Any:
+def _asked(bot: Bot, query: Query) -> Any:
     try:
-        return rag(query)
+        return bot(query)
     except BaseException as error:  # on a thread of its own, SystemExit ends nothing but the call
         if isinstance(error, Exception) and not isinstance(error, StopIteration):
             raise
-        raise RagFailure("error", f"{type(error).__name__}: {error}") from None
+        raise BotFailure("error", f"{type(error).__name__}: {error}") from None

@@ -5,7 +5,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from simulator import InputError, RagFailure, user_object
+from simulator import BotFailure, InputError, user_object
 
 _LONGEST_MESSAGE = 200
 _LIBRARIES = ("<", *(sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")))
@@ -21,11 +21,11 @@ def load(target: str) -> Any:
     return user_object(target)
 
 
-def failure_of(error: BaseException) -> RagFailure:
+def failure_of(error: BaseException) -> BotFailure:
     """What the user's code raised, with the line of it that it came from."""
-    if isinstance(error, RagFailure):
+    if isinstance(error, BotFailure):
         return error
-    return RagFailure("timeout" if isinstance(error, TimeoutError) else "error", told(error))
+    return BotFailure("timeout" if isinstance(error, TimeoutError) else "error", told(error))
 
 
 def told(error: BaseException) -> str:

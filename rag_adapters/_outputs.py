@@ -10,7 +10,7 @@ from langchain_core.callbacks import BaseCallbackHandler, UsageMetadataCallbackH
 from langchain_core.documents import Document
 
 from rag_adapters._json import JsonPath
-from simulator import Answer, Passage, RagFailure, Usage, passages_of, returned
+from simulator import Answer, BotFailure, Passage, Usage, passages_of, returned
 
 _ANSWER_KEYS = (*returned.ANSWER_KEYS, "response", "generation", "final_answer")
 _INTERRUPT = "__interrupt__"
@@ -61,11 +61,11 @@ class OutputPaths:
     passages: JsonPath | None = None
 
     def read(self, output: Any, watch: Watch) -> Answer:
-        """The answer in an output; raises RagFailure when there is none."""
+        """The answer in an output; raises BotFailure when there is none."""
         fields = _fields_of(output)
         if _INTERRUPT in fields:
             asked = [str(getattr(each, "value", each)) for each in fields[_INTERRUPT]]
-            raise RagFailure("error", f"the graph stopped for a person: {'; '.join(asked)[:200]}")
+            raise BotFailure("error", f"the graph stopped for a person: {'; '.join(asked)[:200]}")
         said = self._said(output, fields)
         if self.passages:
             passages, shows = passages_of(self.passages.within(fields)), True
@@ -108,7 +108,7 @@ def _text(fields: Mapping[str, Any]) -> str:
 def _shows_none(fields: Mapping[str, Any]) -> bool:
     """Whether a field for passages holds none of them; what is no passage says nothing of passages."""
     for name in returned.PASSAGE_KEYS:
-        with contextlib.suppress(RagFailure):
+        with contextlib.suppress(BotFailure):
             if name in fields and not passages_of(fields[name]):
                 return True
     return False
@@ -130,7 +130,7 @@ def _lenient(documents: Any) -> tuple[Passage, ...]:
     """Passages, where the value is such; other fields may have these names too."""
     try:
         return passages_of(documents)
-    except RagFailure:
+    except BotFailure:
         return ()
 
 

@@ -7,7 +7,7 @@ from urllib.parse import quote, urljoin, urlsplit
 from rag_adapters._environment import Environment
 from rag_adapters._json import Condition, JsonPath, as_json
 from rag_adapters._wire import Wire, shortened, text_of
-from simulator import RagFailure
+from simulator import BotFailure
 
 # A job that says this of itself will not be done any more.
 _FAILED = ("failed", "failure", "error", "cancelled", "canceled", "expired", "aborted", "rejected")
@@ -66,13 +66,13 @@ class Polling:
         except ValueError:
             same = False
         if not same:
-            raise RagFailure("malformed", f"the job at {self.job.text} has no address at the host of url")
+            raise BotFailure("malformed", f"the job at {self.job.text} has no address at the host of url")
         return place
 
     def _named(self, reply: Any) -> str:
         named = self.job.of(reply)
         if named is None or isinstance(named, (dict, list)) or named == "":
-            raise RagFailure("malformed", f"what stands at {self.job.text} names no job")
+            raise BotFailure("malformed", f"what stands at {self.job.text} names no job")
         return str(named)
 
     def _check(self, reply: Any) -> None:
@@ -80,4 +80,4 @@ class Polling:
             status = path.within(reply)
             if isinstance(status, str) and status.lower() in _FAILED:
                 told = shortened(self.environment.masked(as_json(reply)))
-                raise RagFailure("error", f"the job ended with {path.text}={status}: {told}")
+                raise BotFailure("error", f"the job ended with {path.text}={status}: {told}")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag_adapters._json import Condition, JsonPath, as_json, kind
-from simulator import Answer, Passage, RagFailure, passages_of
+from simulator import Answer, BotFailure, Passage, passages_of
 
 _NOTHING = object()
 
@@ -21,7 +21,7 @@ class ReplyPaths:
     restart: Condition | None = None
 
     def read(self, replies: list[Any]) -> Answer:
-        """The answer in a reply; raises RagFailure when there is none."""
+        """The answer in a reply; raises BotFailure when there is none."""
         return Answer(
             text=self._text(replies),
             passages=self._passages(replies),
@@ -37,7 +37,7 @@ class ReplyPaths:
         if named is None:
             named = self.conversation.of(replies[-1])  # says what is there instead
         if named is None or isinstance(named, (dict, list)):
-            raise RagFailure("malformed", f"what stands at {self.conversation.text} names no conversation")
+            raise BotFailure("malformed", f"what stands at {self.conversation.text} names no conversation")
         return str(named)
 
     def _text(self, replies: list[Any]) -> str:
@@ -56,7 +56,7 @@ class ReplyPaths:
             self.answer.of(replies[-1])  # says what is there instead
         text = "".join(parts)
         if not text:
-            raise RagFailure("empty", f"the bot's answer at {self.answer.text} is empty")
+            raise BotFailure("empty", f"the bot's answer at {self.answer.text} is empty")
         return text
 
     def _part(self, value: Any) -> str:
@@ -65,7 +65,7 @@ class ReplyPaths:
         if value is None or value == []:
             return ""
         if isinstance(value, (dict, list)):
-            raise RagFailure("malformed", f"what stands at {self.answer.text} is no text: it {kind(value)}")
+            raise BotFailure("malformed", f"what stands at {self.answer.text} is no text: it {kind(value)}")
         return value if isinstance(value, str) else as_json(value)
 
     def _passages(self, replies: list[Any]) -> tuple[Passage, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rag_adapters._json import Condition, as_json
 from rag_adapters._wire import Wire, pieces_of, refusal, shortened, text_of
-from simulator import RagFailure
+from simulator import BotFailure
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse
@@ -76,7 +76,7 @@ class Streaming:
         self._unstreamed = ("text/html", "application/json") if form == "sse" else ("text/html",)
 
     async def replies(self, wire: Wire, arguments: dict[str, Any]) -> list[Any]:
-        """The values of all pieces; raises RagFailure for an error among them."""
+        """The values of all pieces; raises BotFailure for an error among them."""
         headers = {**arguments["headers"], "Accept": f"{self.accept}, application/json"}
         async with wire.response({**arguments, "headers": headers}) as response:
             if response.content_type in self._unstreamed:
@@ -95,7 +95,7 @@ class Streaming:
             if self.until and self.until.holds(found[-1]):
                 return found
         if self.until:
-            raise RagFailure("error", f"the stream ended without {self.until.text}")
+            raise BotFailure("error", f"the stream ended without {self.until.text}")
         return found
 
 
@@ -111,7 +111,7 @@ def _value(data: str) -> Any:
 def _whole(values: list[Any]) -> list[Any]:
     """Texts are unquoted where all of them are quoted: one quotation mark alone may be a word."""
     if not values:
-        raise RagFailure("empty", "the stream had no event")
+        raise BotFailure("empty", "the stream had no event")
     try:
         unquoted = [json.loads(value) if isinstance(value, str) else value for value in values]
     except (ValueError, RecursionError):
@@ -126,7 +126,7 @@ def _tells_error(name: str, value: Any) -> bool:
     return bool(name == "error" or value.get("error") or "error" in (value.get("event"), value.get("type")))
 
 
-def _failure(value: Any) -> RagFailure:
+def _failure(value: Any) -> BotFailure:
     fields = value if isinstance(value, dict) else {}
     told = fields.get("error") or fields.get("message") or value
     if isinstance(told, dict):
@@ -135,4 +135,4 @@ def _failure(value: Any) -> RagFailure:
     status = fields.get("status")
     if isinstance(status, int) and 400 <= status < 600:
         return refusal(status, text)
-    return RagFailure("error", f"the stream broke off with an error: {shortened(text)}")
+    return BotFailure("error", f"the stream broke off with an error: {shortened(text)}")

@@ -15,8 +15,8 @@ from simulator import (
     ACCEPTED,
     PIECE,
     BodyError,
+    BotFailure,
     InputError,
-    RagFailure,
     Transient,
     client_words,
     unpacked,
@@ -73,13 +73,13 @@ class Wire:
         self._session: ClientSession | None = None
 
     async def json(self, arguments: Mapping[str, Any]) -> Any:
-        """The JSON reply to a request; raises RagFailure when there is none."""
+        """The JSON reply to a request; raises BotFailure when there is none."""
         async with self.response(arguments) as response:
             return self.parsed(response, await text_of(response))
 
     @asynccontextmanager
     async def response(self, arguments: Mapping[str, Any]) -> AsyncIterator["ClientResponse"]:
-        """The reply to a request, its status looked at; raises RagFailure when it is a refusal."""
+        """The reply to a request, its status looked at; raises BotFailure when it is a refusal."""
         from aiohttp import ClientError  # listing adapters does not wait for it
 
         try:
@@ -90,7 +90,7 @@ class Wire:
         except ClientError as error:
             raise self.failure(error, self.host) from None
         except BodyError as error:
-            raise RagFailure("malformed", str(error)) from None
+            raise BotFailure("malformed", str(error)) from None
 
     async def aclose(self) -> None:
         """Closes the connections."""
@@ -98,13 +98,13 @@ class Wire:
             await self._session.close()
 
     def parsed(self, response: "ClientResponse", text: str) -> Any:
-        """The JSON of a body; raises RagFailure when it is none."""
+        """The JSON of a body; raises BotFailure when it is none."""
         try:
             return json.loads(text.removeprefix("\ufeff"))
         except (ValueError, RecursionError):
             said = shortened(self.environment.masked(text))
             shown = f"{response.content_type}: {said}" if said else "an empty body"
-            raise RagFailure("malformed", f"the reply is not JSON but {shown}") from None
+            raise BotFailure("malformed", f"the reply is not JSON but {shown}") from None
 
     async def _sent(self, arguments: Mapping[str, Any]) -> "ClientResponse":
         """The reply; with a token, and with a new one when the bot refuses the first."""
@@ -148,7 +148,7 @@ class Wire:
         text = self.environment.masked(await text_of(response))
         raise refusal(response.status, text, response.headers)
 
-    def failure(self, error: "ClientError", host: str) -> RagFailure:
+    def failure(self, error: "ClientError", host: str) -> BotFailure:
         """What a client's error is to a rehearsal: no connection, or one that broke off."""
         import aiohttp
 
@@ -157,19 +157,19 @@ class Wire:
         said = getattr(cause, "verify_message", None) or getattr(cause, "strerror", None)
         reason = shortened(self.environment.masked(said or f"{type(cause).__name__} {client_words(cause)}"))
         if isinstance(error, aiohttp.ClientHttpProxyError):
-            return RagFailure("unreachable", f"the proxy refused to connect to {host}: HTTP {error.status}")
+            return BotFailure("unreachable", f"the proxy refused to connect to {host}: HTTP {error.status}")
         if isinstance(error, aiohttp.ClientProxyConnectionError):
             return Transient(
                 "unreachable", f"cannot connect to the proxy {error.host}:{error.port}: {reason}"
             )
         if isinstance(error, aiohttp.ClientSSLError):
             told = f"is not trusted: {reason}; --set ca=FILE" if untrusted else f"speaks no TLS: {reason}"
-            return RagFailure("unreachable", f"{host} {told}")
+            return BotFailure("unreachable", f"{host} {told}")
         if isinstance(error, aiohttp.ClientConnectorError):
             return Transient("unreachable", f"cannot connect to {host}: {reason}")
         if isinstance(error, aiohttp.ClientResponseError):
-            return RagFailure("malformed", f"{host} gives no valid HTTP answer: {reason}")
-        return RagFailure("error", f"{host} broke off: {reason}")
+            return BotFailure("malformed", f"{host} gives no valid HTTP answer: {reason}")
+        return BotFailure("error", f"{host} broke off: {reason}")
 
 
 async def text_of(response: "ClientResponse") -> str:
@@ -186,19 +186,19 @@ def pieces_of(response: "ClientResponse") -> AsyncIterator[bytes]:
     return unpacked(response.content.iter_chunked(PIECE), response.headers.get("Content-Encoding"))
 
 
-def moved(status: int, where: str) -> RagFailure:
+def moved(status: int, where: str) -> BotFailure:
     """A redirect, which is not followed: what the headers hold is for the address that the user gave."""
-    return RagFailure(
+    return BotFailure(
         "error", f"HTTP {status}: the bot has moved; set url to {shortened(where.partition('?')[0])}"
     )
 
 
-def refusal(status: int, text: str, headers: Mapping[str, str] = MappingProxyType({})) -> RagFailure:
+def refusal(status: int, text: str, headers: Mapping[str, str] = MappingProxyType({})) -> BotFailure:
     """What an HTTP status from 400 on is to a rehearsal."""
     told = f"HTTP {status}: {shortened(text)}".rstrip(": ")
     if status == 429 or status >= 500:
         return Transient("error", told, wait_asked_for(headers))
-    return RagFailure("denied" if status in (401, 403) else "error", told)
+    return BotFailure("denied" if status in (401, 403) else "error", told)
 
 
 def shortened(text: str) -> str:

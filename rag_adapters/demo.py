@@ -8,7 +8,7 @@ from string import Template
 from typing import TYPE_CHECKING, Any
 
 from rag_adapters._limits import limited
-from simulator import Answer, Chat, InputError, Passage, Query, Rag, read_knowledge
+from simulator import Answer, Bot, Chat, InputError, Passage, Query, read_knowledge
 
 if TYPE_CHECKING:
     from rag_adapters._index import PassageIndex
@@ -24,7 +24,7 @@ _ENDS = ("。", "！", "？", ".", "!", "?", "：", ":")
 
 
 @limited
-def connect(*, knowledge: str = "", top: int = 4, chat: Chat | None = None) -> Rag:
+def connect(*, knowledge: str = "", top: int = 4, chat: Chat | None = None) -> Bot:
     """The bot over the texts in `knowledge` (a folder or file; the bundled ones when empty).
 
     Each answer rests on the `top` nearest passages. Without `chat` it is made of their own sentences.
@@ -37,7 +37,7 @@ def connect(*, knowledge: str = "", top: int = 4, chat: Chat | None = None) -> R
     return _bot(passages, top, wording, chat)
 
 
-def _bot(passages: Sequence[Passage], top: int, wording: dict[str, Any], chat: Chat | None) -> Rag:
+def _bot(passages: Sequence[Passage], top: int, wording: dict[str, Any], chat: Chat | None) -> Bot:
     # Imported here because LangChain and FAISS take a second: only runs with this bot wait for them.
     from rag_adapters._chain import grounded_chain
     from rag_adapters._index import open_index

@@ -9,11 +9,11 @@ from rag_adapters._arguments import Call, arguments_of, taken_by
 from rag_adapters._json import setting
 from rag_adapters._limits import limited
 from rag_adapters._load import failure_of, load
-from simulator import Answer, InputError, Query, Rag, Traits, returned
+from simulator import Answer, Bot, InputError, Query, Traits, returned
 
 
 @limited
-def connect(*, target: str, prompt: str = "") -> Rag:
+def connect(*, target: str, prompt: str = "") -> Bot:
     """The function `file.py:name` or `package.module:name`, looked up where the user stands.
 
     What it is called with goes by the names of its parameters; docs/adapters.md lists them. `prompt`
@@ -27,9 +27,9 @@ def connect(*, target: str, prompt: str = "") -> Rag:
         raise InputError(msg) from None
     called = getattr(function, "__call__", None)  # noqa: B004 - an object's own __call__ may be async
     asynchronous = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called)
-    rag = (_asynchronous if asynchronous else _synchronous)(function, arguments)
-    vars(rag).update(traits=Traits(takes=taken_by(function)))
-    return rag
+    bot = (_asynchronous if asynchronous else _synchronous)(function, arguments)
+    vars(bot).update(traits=Traits(takes=taken_by(function)))
+    return bot
 
 
 def function_of(found: Any, target: str) -> Callable[..., Any]:
@@ -44,8 +44,8 @@ def function_of(found: Any, target: str) -> Callable[..., Any]:
     raise InputError(msg)
 
 
-def _synchronous(function: Callable[..., Any], arguments: Callable[[Query], Call]) -> Rag:
-    def rag(query: Query) -> Answer:
+def _synchronous(function: Callable[..., Any], arguments: Callable[[Query], Call]) -> Bot:
+    def bot(query: Query) -> Answer:
         positional, named = arguments(query)
         try:
             result = function(*positional, **named)
@@ -55,11 +55,11 @@ def _synchronous(function: Callable[..., Any], arguments: Callable[[Query], Call
             raise failure_of(error) from error
         return returned.answer_of(result)
 
-    return rag
+    return bot
 
 
-def _asynchronous(function: Callable[..., Any], arguments: Callable[[Query], Call]) -> Rag:
-    async def rag(query: Query) -> Answer:
+def _asynchronous(function: Callable[..., Any], arguments: Callable[[Query], Call]) -> Bot:
+    async def bot(query: Query) -> Answer:
         positional, named = arguments(query)
         try:
             result = await function(*positional, **named)
@@ -67,7 +67,7 @@ def _asynchronous(function: Callable[..., Any], arguments: Callable[[Query], Cal
             raise failure_of(error) from error
         return returned.answer_of(result)
 
-    return rag
+    return bot
 
 
 async def _awaited(result: Awaitable[Any]) -> Any:

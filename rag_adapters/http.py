@@ -15,7 +15,7 @@ from rag_adapters._reply import ReplyPaths
 from rag_adapters._request import OF_THE_DIALOGUE, RequestTemplate, checked_address, headers_of
 from rag_adapters._sse import Streaming
 from rag_adapters._wire import Route, Wire
-from simulator import Answer, InputError, Query, RagFailure, Traits
+from simulator import Answer, BotFailure, InputError, Query, Traits
 
 V = TypeVar("V", bound=BaseModel)
 Fetch = Callable[[Wire, dict[str, Any]], Awaitable[list[Any]]]
@@ -141,10 +141,10 @@ class HttpBot:
         self._conversations: dict[str, str] = {}
 
     async def __call__(self, query: Query) -> Answer:
-        """The bot's answer; raises RagFailure for everything that is none."""
+        """The bot's answer; raises BotFailure for everything that is none."""
         try:
             answer = await self._asked(query)
-        except RagFailure as error:
+        except BotFailure as error:
             error.failure = masked(error.failure, self.asking.environment)
             error.args = (error.failure.message,)
             raise

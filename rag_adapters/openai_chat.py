@@ -13,10 +13,10 @@ from rag_adapters._wire import moved, refusal
 from simulator import (
     Answer,
     BodyError,
+    BotFailure,
     InputError,
     Passage,
     Query,
-    RagFailure,
     Traits,
     Transient,
     client_words,
@@ -107,7 +107,7 @@ class ChatBot:
         self.chooser = Chooser(way, body, self._posted, url.rpartition("@")[2] or "OpenAI")
 
     async def __call__(self, query: Query) -> Answer:
-        """The model's answer; raises RagFailure for everything that is none."""
+        """The model's answer; raises BotFailure for everything that is none."""
         messages = self._messages(query)
         if chosen := await self.chooser(query, messages):
             return chosen
@@ -116,7 +116,7 @@ class ChatBot:
         return _answer(reply, str(self.body["model"]))
 
     async def prompt_logprobs(self, text: str) -> Tokens:
-        """How likely each token of a text is; raises RagFailure where the endpoint does not tell."""
+        """How likely each token of a text is; raises BotFailure where the endpoint does not tell."""
         return await tokens_of(text, self.chooser.body, self._posted)
 
     async def aclose(self) -> None:
@@ -153,12 +153,12 @@ class ChatBot:
         except OpenAIError as error:
             raise self._failure(error) from None
         except ValueError as error:
-            raise RagFailure("malformed", f"the reply is not JSON ({error})") from None
+            raise BotFailure("malformed", f"the reply is not JSON ({error})") from None
         except BodyError as error:
-            raise RagFailure("malformed", str(error)) from None
+            raise BotFailure("malformed", str(error)) from None
         except ClientError as error:
             said = self._shown(f"{type(error).__name__} {client_words(error)}")
-            raise RagFailure("malformed", f"{self._host} gives no valid HTTP answer: {said}") from None
+            raise BotFailure("malformed", f"{self._host} gives no valid HTTP answer: {said}") from None
 
     async def _posted(self, path: str, body: dict[str, Any]) -> Any:
         """The reply to a request that an endpoint may not know how to answer; raises Refused then."""
@@ -166,7 +166,7 @@ class ChatBot:
 
         try:
             return await self._heard(self._whole(path, body))
-        except RagFailure as failure:
+        except BotFailure as failure:
             if isinstance(failure.__context__, (BadRequestError, NotFoundError, UnprocessableEntityError)):
                 raise Refused(str(failure)) from None
             raise
@@ -184,7 +184,7 @@ class ChatBot:
         async with stream:
             return await _joined(stream)
 
-    def _failure(self, error: "OpenAIError") -> RagFailure:
+    def _failure(self, error: "OpenAIError") -> BotFailure:
         from openai import APIConnectionError, APIStatusError
 
         if isinstance(error, APIConnectionError):
@@ -192,13 +192,13 @@ class ChatBot:
             cause = error.__cause__ or error
             said = f"{self._host}: {self._shown(client_words(cause))}"
             lost = type(cause).__name__.startswith("Connect")
-            return Transient("unreachable", said) if lost else RagFailure("error", said)
+            return Transient("unreachable", said) if lost else BotFailure("error", said)
         if isinstance(error, APIStatusError):
             headers = error.response.headers
             if 300 <= error.status_code < 400:
                 return moved(error.status_code, self._shown(headers.get("location", "")))
             return refusal(error.status_code, self._shown(_reason(error)), headers)
-        return RagFailure("error", self._shown(str(error)))
+        return BotFailure("error", self._shown(str(error)))
 
     @property
     def _host(self) -> str:
@@ -229,11 +229,11 @@ def _answer(reply: Any, model: str) -> Answer:
     choice = _CHOICE.within(reply)
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(message, dict):
-        raise RagFailure("malformed", f"the reply is no chat completion: it {kind(reply)}")
+        raise BotFailure("malformed", f"the reply is no chat completion: it {kind(reply)}")
     # A model that refuses has answered the customer all the same.
     text = _text(message.get("content")) or _text(message.get("refusal"))
     if not text.strip():
-        raise RagFailure("empty", f"the model said nothing (finish_reason {choice.get('finish_reason')})")
+        raise BotFailure("empty", f"the model said nothing (finish_reason {choice.get('finish_reason')})")
     passages, usage = _citations(message, reply), usage_of(reply.get("usage"), model)
     return Answer(text=text, passages=passages, shows_passages=bool(passages), usage=usage)
 

@@ -3,14 +3,14 @@
 from difflib import SequenceMatcher
 
 from rag_adapters._limits import limited
-from simulator import Answer, Case, Message, Query, Rag, RagFailure, Traits, passages_of
+from simulator import Answer, Bot, BotFailure, Case, Message, Query, Traits, passages_of
 
 # A line that is less like the log's than this (0..1) is another one; typing slips stay far above it.
 _LEAST_LIKENESS = 0.6
 
 
 @limited
-def connect(*, cases: tuple[Case, ...]) -> Rag:
+def connect(*, cases: tuple[Case, ...]) -> Bot:
     """The recorded answers of these cases: of a whole dialogue turn by turn, else of the first turn."""
     # Of a large data set, rows are looked up where they are kept.
     lookup = getattr(cases, "of_id", None) or {case.id: case for case in cases}.get
@@ -21,10 +21,10 @@ def connect(*, cases: tuple[Case, ...]) -> Rag:
         turn = _asked(query.history) - _asked(case.history if case else ())
         if turn >= len(answers) or not (answers[turn].text.strip() or answers[turn].error):
             told = f"question {query.case} has no recorded answer" + (f" to turn {turn + 1}" if turn else "")
-            raise RagFailure("unrecorded", told)
+            raise BotFailure("unrecorded", told)
         if case and not _is_the_logs(case, turn, query.text):
             told = f"question {query.case}, turn {turn + 1}: the log has no answer to what is asked here"
-            raise RagFailure("unrecorded", told)
+            raise BotFailure("unrecorded", told)
         return answers[turn]
 
     vars(answer).update(traits=Traits(at_once=True))

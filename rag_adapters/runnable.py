@@ -10,7 +10,7 @@ from rag_adapters._json import JsonPath
 from rag_adapters._limits import limited
 from rag_adapters._load import failure_of, load, told
 from rag_adapters._outputs import OutputPaths, Watch
-from simulator import Answer, InputError, Message, Query, RagFailure
+from simulator import Answer, BotFailure, InputError, Message, Query
 
 # What an input of the wrong shape makes a runnable raise.
 _MISFIT = (TypeError, ValueError, LookupError, AttributeError)
@@ -89,7 +89,7 @@ class RunnableBot:
         self._settling = asyncio.Lock()
 
     async def __call__(self, query: Query) -> Answer:
-        """The runnable's answer; raises RagFailure for everything that is none."""
+        """The runnable's answer; raises BotFailure for everything that is none."""
         watch = Watch()
         # Graphs know a conversation by its thread, chains with a message history by its session.
         named = {"thread_id": query.session, "session_id": query.session}
@@ -122,7 +122,7 @@ class RunnableBot:
                 self.form = form
                 return output
         tried = ", ".join(misfits)
-        raise RagFailure(
+        raise BotFailure(
             "malformed", f"it takes none of the usual inputs ({tried}); say which: --set input=..."
         )
 

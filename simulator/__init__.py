@@ -14,12 +14,13 @@ if TYPE_CHECKING:
     from simulator.core.answers import passages_of
     from simulator.core.bodies import ACCEPTED, PIECE, BodyError, unpacked
     from simulator.core.concurrency import is_async, on_a_thread
-    from simulator.core.errors import InputError, RagFailure, Transient
+    from simulator.core.errors import BotFailure, InputError, Transient
     from simulator.core.secrets import is_telling
     from simulator.core.shelves import user_object
     from simulator.core.templates import Texts
     from simulator.core.types import (
         Answer,
+        Bot,
         Case,
         Chat,
         Embed,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
         Message,
         Passage,
         Query,
-        Rag,
         Score,
         Traits,
         Turn,
@@ -69,7 +69,7 @@ _HOME = {
     "Message": "core.types",
     "Passage": "core.types",
     "Query": "core.types",
-    "Rag": "core.types",
+    "Bot": "core.types",
     "Score": "core.types",
     "Turn": "core.types",
     "Usage": "core.types",
@@ -89,7 +89,7 @@ _HOME = {
     "straight": "text.typography",
     "straight_pattern": "text.typography",
     "specifics_of": "text.entities",
-    "RagFailure": "core.errors",
+    "BotFailure": "core.errors",
     "Traits": "core.types",
     "Transient": "core.errors",
     "traits_of": "core.types",
@@ -101,6 +101,8 @@ __all__ = [
     "PIECE",
     "Answer",
     "BodyError",
+    "Bot",
+    "BotFailure",
     "Case",
     "Chat",
     "Embed",
@@ -111,8 +113,6 @@ __all__ = [
     "Notices",
     "Passage",
     "Query",
-    "Rag",
-    "RagFailure",
     "Score",
     "Specific",
     "Texts",
@@ -147,7 +147,7 @@ __all__ = [
 
 
 # Names of earlier versions, which go with the next release.
-_FORMERLY = {"Exhibit": "GradingContext"}
+_FORMERLY = {"Exhibit": "GradingContext", "Rag": "Bot", "RagFailure": "BotFailure"}
 
 
 def __getattr__(name: str) -> Any:

@@ -130,13 +130,13 @@ def offline(**given: Any) -> Settings:
 async def rehearsed(settings: Settings, progress: Progress | None = None) -> tuple[Results, str | None]:
     """A run from beginning to end, by the engine of these settings."""
     plan, personas = read_plan(settings)
-    stage = RunContext(settings, endpoints(settings), personas, Ledger.of(settings))
-    stage.check_adapter(plan)
+    context = RunContext(settings, endpoints(settings), personas, Ledger.of(settings))
+    context.check_adapter(plan)
 
     def opened() -> RunFile:
-        return create_run(settings, stage, plan, personas)
+        return create_run(settings, context, plan, personas)
 
-    return await _performed(settings, stage, plan, opened, progress)
+    return await _performed(settings, context, plan, opened, progress)
 
 
 async def resumed(
@@ -144,18 +144,18 @@ async def resumed(
 ) -> tuple[Results, str | None]:
     """The same run taken up again, by the engine of these settings."""
     file = RunFile.reopen(Path(settings.runs, results.run.id, "run.sqlite"))
-    stage = RunContext(settings, endpoints(settings), results.personas, Ledger.of(settings, results))
+    context = RunContext(settings, endpoints(settings), results.personas, Ledger.of(settings, results))
 
     def opened() -> RunFile:
         file.reopened()
         return file
 
-    return await _performed(settings, stage, results.conversations, opened, progress)
+    return await _performed(settings, context, results.conversations, opened, progress)
 
 
 async def _performed(
     settings: Settings,
-    stage: RunContext,
+    context: RunContext,
     plan: Sequence[Conversation],
     opened: Callable[[], RunFile],
     progress: Progress | None,
@@ -163,5 +163,5 @@ async def _performed(
     from simulator.addons.dask.driver import perform as perform_there
 
     perform = perform_there if settings.engine == "dask" else perform_here
-    path, stopped = await perform(stage, plan, opened, progress or Quiet())
+    path, stopped = await perform(context, plan, opened, progress or Quiet())
     return read_run(path), stopped

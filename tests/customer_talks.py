@@ -69,21 +69,30 @@ def a_person(name: str = "angry", patience: int = 2, **phrases: tuple[str, ...])
     return Persona(id=name, patience=patience, ja=text, en=text)
 
 
-def a_verdict(talk: Conversation, turn: int, raw: float, **detail: Any) -> Score:
+def a_verdict(conversation: Conversation, turn: int, raw: float, **detail: Any) -> Score:
     """What a model as turn judge gave a turn."""
     return Score(
-        judge="turn", conversation=talk.id, turn=turn, state="scored", value=raw / 5, raw=raw,
+        judge="turn", conversation=conversation.id, turn=turn, state="scored", value=raw / 5, raw=raw,
         detail={"completeness": raw, "correctness": raw} | detail, rubric="turn-1",
     )  # fmt: skip
 
 
 def a_run(
-    *talks: Conversation, people: Sequence[Persona] = (), scores: Sequence[Score] = (), **settings: Any
+    *conversations: Conversation,
+    people: Sequence[Persona] = (),
+    scores: Sequence[Score] = (),
+    **settings: Any,
 ) -> Results:
     """A run of these conversations."""
     base = rehearsed("ja")
-    known = {talk.persona: a_person(talk.persona) for talk in talks} | {p.id: p for p in people}
+    known = {conversation.persona: a_person(conversation.persona) for conversation in conversations} | {
+        p.id: p for p in people
+    }
     run = base.run.model_copy(update={"settings": base.run.settings | {"turns": 5} | settings})
     return Results(
-        run=run, planned=len(talks), personas=tuple(known.values()), conversations=talks, scores=tuple(scores)
+        run=run,
+        planned=len(conversations),
+        personas=tuple(known.values()),
+        conversations=conversations,
+        scores=tuple(scores),
     )

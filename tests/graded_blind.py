@@ -25,9 +25,9 @@ def graded(
     results = large(conversations)
     scores = tuple(_judged(score) for score in results.scores)
     verdicts = tuple(
-        verdict(talk.id, turn.index, given, **known)
-        for number, talk in enumerate(results.conversations)
-        for turn in talk.turns
+        verdict(conversation.id, turn.index, given, **known)
+        for number, conversation in enumerate(results.conversations)
+        for turn in conversation.turns
         if (given := grade(number, turn.index)) is not None
     )
     return results.model_copy(update={"verdicts": verdicts, "scores": scores})

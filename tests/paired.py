@@ -46,13 +46,15 @@ def a_result(
     **settings: Any,
 ) -> Results:
     """A finished run with these grades (0..1), the same by every judge."""
-    talks = [_talk(key, values, (tags or {}).get(key[0], ()), lines) for key, values in grades.items()]
+    conversations = [
+        _talk(key, values, (tags or {}).get(key[0], ()), lines) for key, values in grades.items()
+    ]
     scores = [
         Score(
-            judge=judge, conversation=talk.id, turn=index, state="scored", value=value, raw=5 * value,
+            judge=judge, conversation=conversation.id, turn=index, state="scored", value=value, raw=5 * value,
             rubric=f"{judge}-{rubric}", reason=f"{run} {value:g}",
         )
-        for talk, values in zip(talks, grades.values(), strict=True)
+        for conversation, values in zip(conversations, grades.values(), strict=True)
         for index, value in enumerate(values, 1)
         for judge in judges
     ]  # fmt: skip
@@ -61,7 +63,9 @@ def a_result(
         id=run, created=START + timedelta(days=days), settings=whole, status="finished",
         models={"user": "m", "judge": "m"}, prompts={"user:calm": "p"},
     )  # fmt: skip
-    return Results(run=about, planned=len(talks), conversations=tuple(talks), scores=tuple(scores))
+    return Results(
+        run=about, planned=len(conversations), conversations=tuple(conversations), scores=tuple(scores)
+    )
 
 
 def _talk(key: Key, values: Sequence[float], tags: tuple[str, ...], lines: str) -> Conversation:
@@ -95,14 +99,14 @@ def side_of(results: Results) -> Side:
 def stored(results: Results, runs: Path = Path("runs")) -> Path:
     """The run as a run file."""
     unplayed = {"turns": (), "ended": None}
-    plan = [talk.model_copy(update=unplayed) for talk in results.conversations]
+    plan = [conversation.model_copy(update=unplayed) for conversation in results.conversations]
     file = RunFile.create(runs / results.run.id, results.run, plan, [shelves.persona("calm")])
-    for talk in results.conversations:
-        for turn in talk.turns:
-            file.said(talk.id, turn.index, Utterance(text=turn.user, clean=turn.clean))
-            file.answered(talk.id, turn.index, turn.answer)
-        if talk.ended:
-            file.ended(talk.id, talk.ended, "", "")
+    for conversation in results.conversations:
+        for turn in conversation.turns:
+            file.said(conversation.id, turn.index, Utterance(text=turn.user, clean=turn.clean))
+            file.answered(conversation.id, turn.index, turn.answer)
+        if conversation.ended:
+            file.ended(conversation.id, conversation.ended, "", "")
     file.graded(results.scores)
     file.close()
     return file.path

@@ -61,23 +61,28 @@ def _answer(said: str | Failure, language: Language) -> Answer:
     return Answer(text=said, passages=(Passage(id="p", text=PASSAGE[language]),))
 
 
-def a_run(name: str, talks: Sequence[Conversation], folder: Path = Path("runs")) -> str:
+def a_run(name: str, conversations: Sequence[Conversation], folder: Path = Path("runs")) -> str:
     """A finished run on disk; gives its id."""
     run = Run(id=name, created=datetime(2026, 11, 21, tzinfo=UTC), settings={})
-    personas = [shelves.persona(persona) for persona in sorted({talk.persona for talk in talks})]
-    file = RunFile.create(folder / name, run, [_unplayed(talk) for talk in talks], personas)
-    for talk in talks:
-        for turn in talk.turns:
-            file.said(talk.id, turn.index, Utterance(text=turn.user))
-            file.answered(talk.id, turn.index, turn.answer)
-        file.ended(talk.id, Ended.TURN_LIMIT, "", "")
+    personas = [
+        shelves.persona(persona)
+        for persona in sorted({conversation.persona for conversation in conversations})
+    ]
+    file = RunFile.create(
+        folder / name, run, [_unplayed(conversation) for conversation in conversations], personas
+    )
+    for conversation in conversations:
+        for turn in conversation.turns:
+            file.said(conversation.id, turn.index, Utterance(text=turn.user))
+            file.answered(conversation.id, turn.index, turn.answer)
+        file.ended(conversation.id, Ended.TURN_LIMIT, "", "")
     file.finish("finished", 1.0)
     file.close()
     return name
 
 
-def _unplayed(talk: Conversation) -> Conversation:
-    return talk.model_copy(update={"turns": ()})
+def _unplayed(conversation: Conversation) -> Conversation:
+    return conversation.model_copy(update={"turns": ()})
 
 
 def two_runs(count: int = 8, language: Language = "ja") -> tuple[str, str]:

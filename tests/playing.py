@@ -161,9 +161,9 @@ def a_stage(server: OpenAIServer | None = None, key: str = "key", **settings: An
         if known and (named := getattr(told, f"{role}_model")):
             endpoints[role] = known.model_copy(update={"model": named})
     personas = [shelves.persona(name) for name in ("angry", "calm", "beginner")]
-    stage = RunContext(told, endpoints, personas, Ledger({}, told.budget))
-    stage.connections.wait = wait_none()
-    return stage
+    context = RunContext(told, endpoints, personas, Ledger({}, told.budget))
+    context.connections.wait = wait_none()
+    return context
 
 
 def a_run(folder: Path, plan: Sequence[Conversation], name: str = "20261121-090400-angry-0001") -> RunFile:
@@ -183,9 +183,9 @@ class Quiet:
         """A new turn is there."""
         self.turns += 1
 
-    def graded(self, exhibit: GradingContext, scores: Sequence[Score]) -> None:
+    def graded(self, context: GradingContext, scores: Sequence[Score]) -> None:
         """A turn has been graded."""
-        self.grades.append((exhibit.conversation, exhibit.turn.index, len(scores)))
+        self.grades.append((context.conversation, context.turn.index, len(scores)))
 
     def ended(self, conversation: Conversation) -> None:
         """A conversation is over."""

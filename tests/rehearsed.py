@@ -33,13 +33,13 @@ _TOLD = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="ut
 
 def rehearsed(language: Language = "ja", **run: Any) -> Results:
     """Six conversations of three personas with everything that can happen to a conversation."""
-    talks = [_talk(told, language) for told in _TOLD[language]]
+    conversations = [_talk(told, language) for told in _TOLD[language]]
     return Results(
         run=_run(language, **run),
-        planned=len(talks),
+        planned=len(conversations),
         personas=tuple(map(_persona, ("angry", "calm", "beginner"))),
-        conversations=tuple(conversation for conversation, _ in talks),
-        scores=tuple(score for _, scores in talks for score in scores),
+        conversations=tuple(conversation for conversation, _ in conversations),
+        scores=tuple(score for _, scores in conversations for score in scores),
         spending=SPENDING,
     )
 
@@ -54,13 +54,13 @@ SPENDING = {
 def large(conversations: int = 1000) -> Results:
     """Many conversations of three turns each, as long as those of a real run."""
     base = rehearsed("ja")
-    talk = next(c for c in base.conversations if len(c.turns) == 3)
-    scores = [s for s in base.scores if s.conversation == talk.id]
-    ids = [f"{talk.persona}/case-{i:04d}#0" for i in range(conversations)]
+    conversation = next(c for c in base.conversations if len(c.turns) == 3)
+    scores = [s for s in base.scores if s.conversation == conversation.id]
+    ids = [f"{conversation.persona}/case-{i:04d}#0" for i in range(conversations)]
     return base.model_copy(
         update={
             "planned": conversations,
-            "conversations": tuple(_renamed(talk, key) for key in ids),
+            "conversations": tuple(_renamed(conversation, key) for key in ids),
             "scores": tuple(s.model_copy(update={"conversation": key}) for key in ids for s in scores),
         }
     )
@@ -78,7 +78,7 @@ def hostile(text: str, language: Language = "ja") -> Results:
         Turn(index=1, user=text, answer=Answer(text=text, passages=(passage,)), broken_rules=(text,)),
         Turn(index=2, user=text, answer=failed),
     )
-    talk = Conversation(
+    conversation = Conversation(
         id=text, case=case, persona=text, turns=turns, ended=Ended.GAVE_UP, reason=text, closing=text
     )
     judges = (text, "turn", "groundedness", "claims")
@@ -92,7 +92,7 @@ def hostile(text: str, language: Language = "ja") -> Results:
         run=_run(language, **run),
         planned=2,
         personas=(Persona(id=text, ja=who, en=who),),
-        conversations=(talk,),
+        conversations=(conversation,),
         scores=tuple(scores),
         spending={text: Spending(calls=1)},
     )
@@ -149,14 +149,14 @@ def _talk(told: dict[str, Any], language: Language) -> tuple[Conversation, list[
     case = Case(
         id=f"{told['case']}-{language}", question=turns[0][1]["user"], language=language, goal=told["goal"]
     )
-    talk = Conversation(
+    conversation = Conversation(
         id=key,
         case=case,
         persona=told["persona"],
         turns=tuple(_turn(index, turn, language) for index, turn in turns),
         ended=Ended(told["ended"]),
     )
-    return talk, scores
+    return conversation, scores
 
 
 def _turn(index: int, told: dict[str, Any], language: Language) -> Turn:
@@ -205,7 +205,7 @@ def _detail(grade: int, told: dict[str, Any], steps: list[str]) -> dict[str, Any
     }  # fmt: skip
 
 
-def _renamed(talk: Conversation, key: str) -> Conversation:
+def _renamed(conversation: Conversation, key: str) -> Conversation:
     """The same conversation under another id and case."""
-    case = talk.case.model_copy(update={"id": key.partition("/")[2].partition("#")[0]})
-    return talk.model_copy(update={"id": key, "case": case})
+    case = conversation.case.model_copy(update={"id": key.partition("/")[2].partition("#")[0]})
+    return conversation.model_copy(update={"id": key, "case": case})

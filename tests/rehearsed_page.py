@@ -34,12 +34,18 @@ def full(language: Language = "ja", **run: Any) -> Results:
     """`rehearsed` with claims, facts, feelings, votes and a second model."""
     base = rehearsed(language, **run)
     spoken = [(c.id, c.persona, turn) for c in base.conversations for turn in c.turns]
-    more = [_tone(talk, persona, turn.index, language) for talk, persona, turn in spoken]
-    for talk, _, turn in spoken:
-        told = _CLAIMS[language].get((talk, turn.index), [])
-        more.append(_claims(talk, turn.index, told) if told else _skipped("claims", talk, turn.index))
+    more = [_tone(conversation, persona, turn.index, language) for conversation, persona, turn in spoken]
+    for conversation, _, turn in spoken:
+        told = _CLAIMS[language].get((conversation, turn.index), [])
+        more.append(
+            _claims(conversation, turn.index, told) if told else _skipped("claims", conversation, turn.index)
+        )
         priced = "550" in turn.answer.text
-        more.append(_facts(talk, turn.index, language) if priced else _skipped("facts", talk, turn.index))
+        more.append(
+            _facts(conversation, turn.index, language)
+            if priced
+            else _skipped("facts", conversation, turn.index)
+        )
     scores = [_voted(score) for score in base.scores]
     more += [_beside(score) for score in scores if score.judge == "turn" and score.state == "scored"]
     return base.model_copy(update={"scores": (*scores, *more)})
@@ -84,33 +90,34 @@ def _graded_anew(score: Score) -> Score:
     return score
 
 
-def _tone(talk: str, persona: str, turn: int, language: Language) -> Score:
+def _tone(conversation: str, persona: str, turn: int, language: Language) -> Score:
     raw = _FEELINGS[persona][turn - 1]
     return Score(
-        judge="tone", conversation=talk, turn=turn, state="scored", value=(raw + 2) / 4, raw=raw,
+        judge="tone", conversation=conversation, turn=turn, state="scored", value=(raw + 2) / 4, raw=raw,
         scale=(-2, 2), reason=_SAYS[language], detail={"feeling": raw}, rubric="tone-1",
     )  # fmt: skip
 
 
-def _skipped(judge: str, talk: str, turn: int) -> Score:
-    return Score(judge=judge, conversation=talk, turn=turn, state="skipped")
+def _skipped(judge: str, conversation: str, turn: int) -> Score:
+    return Score(judge=judge, conversation=conversation, turn=turn, state="skipped")
 
 
-def _claims(talk: str, turn: int, told: list[tuple[str, str, str]]) -> Score:
+def _claims(conversation: str, turn: int, told: list[tuple[str, str, str]]) -> Score:
     share = sum(verdict == "supported" for *_, verdict in told) / len(told)
     verdicts = {verdict for *_, verdict in told}
     detail = [{"claim": words, "passage": passage, "verdict": verdict} for words, passage, verdict in told]
     return Score(
-        judge="claims", conversation=talk, turn=turn, state="scored", value=share, raw=share, scale=(0, 1),
+        judge="claims", conversation=conversation, turn=turn,
+        state="scored", value=share, raw=share, scale=(0, 1),
         severity="major" if "contradicted" in verdicts else "moderate" if "not_found" in verdicts else None,
         reason=" / ".join(words for words, *_ in told), detail={"claims": detail}, rubric="claims-1",
     )  # fmt: skip
 
 
-def _facts(talk: str, turn: int, language: Language) -> Score:
+def _facts(conversation: str, turn: int, language: Language) -> Score:
     told = [{"text": "550", "kind": "amount", "found": False, "where": ""}]
     return Score(
-        judge="facts", conversation=talk, turn=turn, state="scored", value=0.0, raw=0.0, scale=(0, 1),
+        judge="facts", conversation=conversation, turn=turn, state="scored", value=0.0, raw=0.0, scale=(0, 1),
         severity="major", reason=_UNKNOWN[language], detail={"facts": told}, rubric="facts-1",
     )  # fmt: skip
 

@@ -86,6 +86,6 @@ async def connected(source: str, name: str = "bot", **settings: str) -> Any:
 
 async def asked(source: str, query: Query = QUERY, **settings: str) -> Answer:
     """One question to the bot that a user's module makes."""
-    rag = await connected(source, **settings)
-    answer: Answer = await rag(query)
+    bot = await connected(source, **settings)
+    answer: Answer = await bot(query)
     return answer

@@ -27,11 +27,11 @@ def said(at: tuple[str, int], judge_is: str | None = None, cause: str = "", **mo
 def reviewed_run(*verdicts: HumanVerdict, language: Language = "ja", gold: tuple[str, ...] = ()) -> Results:
     """The rehearsed run with these verdicts; all questions have the gold passages `gold`."""
     run = rehearsed(language)
-    talks = tuple(
-        talk.model_copy(update={"case": talk.case.model_copy(update={"passages": gold})})
-        for talk in run.conversations
+    conversations = tuple(
+        conversation.model_copy(update={"case": conversation.case.model_copy(update={"passages": gold})})
+        for conversation in run.conversations
     )
-    return run.model_copy(update={"verdicts": verdicts, "conversations": talks})
+    return run.model_copy(update={"verdicts": verdicts, "conversations": conversations})
 
 
 def summary_of(results: Results) -> Summary:

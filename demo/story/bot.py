@@ -11,7 +11,7 @@ from math import log
 from pathlib import Path
 from typing import Any
 
-from simulator import Answer, Passage, Query, Rag, read_knowledge
+from simulator import Answer, Bot, Passage, Query, read_knowledge
 
 HERE = Path(__file__).parent
 WORDS = re.compile(r"[a-z]+|[0-9]+|[ァ-ヶー]+|[一-龥々]+[ぁ-ん]?")
@@ -21,7 +21,7 @@ PARTICLES = "はがをにのでともへやかしさ"
 FILLER = frozenset((HERE / "filler.txt").read_text(encoding="utf-8").split())
 
 
-def connect(*, version: str = "v1") -> Rag:
+def connect(*, version: str = "v1") -> Bot:
     """The bot as the file of this version describes it."""
     told = tomllib.loads((HERE / f"{version}.toml").read_text(encoding="utf-8"))
     desks = {language: Desk(told, language) for language in ("ja", "en")}

@@ -67,22 +67,22 @@ def _unused_answers(settings: Settings, columns: Columns) -> Iterator[str]:
     )
 
 
-def announce(settings: Settings, stage: RunContext, plan: Sequence[Conversation]) -> None:
+def announce(settings: Settings, context: RunContext, plan: Sequence[Conversation]) -> None:
     """One line on stderr, and what is passed over; before a paid run its forecast."""
     for note in passed_over(settings):
         _say(plain(note))
-    count = _count(settings, stage, plan)
-    if not stage.models():
+    count = _count(settings, context, plan)
+    if not context.models():
         _say(f"{count} {ROWS_UNMODELLED}")
         return
-    if stage.offline:
-        said = ROWS_OFFLINE if stage.asks_once else OFFLINE
+    if context.offline:
+        said = ROWS_OFFLINE if context.asks_once else OFFLINE
         _say(f"{count} {'Offline as asked: ' + said.partition(': ')[2] if settings.offline else said}")
         return
-    playing = [role for role in stage.models() if role != "demo" or settings.adapter == "demo"]
-    models = ", ".join(f"{role} {stage.models()[role]}" for role in playing)
+    playing = [role for role in context.models() if role != "demo" or settings.adapter == "demo"]
+    models = ", ".join(f"{role} {context.models()[role]}" for role in playing)
     _say(f"{count} Models: {models}.")
-    found = forecast(stage, plan, Path(settings.runs), hearing(stage, plan))
+    found = forecast(context, plan, Path(settings.runs), hearing(context, plan))
     check_prices(settings, found.at_most)
     for line in _foreseen(found):
         _say(line)
@@ -90,13 +90,13 @@ def announce(settings: Settings, stage: RunContext, plan: Sequence[Conversation]
         _say(_budget(settings.budget, settings, found))
 
 
-def _count(settings: Settings, stage: RunContext, plan: Sequence[Conversation]) -> str:
-    if stage.asks_once:
-        prompt = f", prompt: {stage.applied.told}" if stage.applied else ""
+def _count(settings: Settings, context: RunContext, plan: Sequence[Conversation]) -> str:
+    if context.asks_once:
+        prompt = f", prompt: {context.applied.told}" if context.applied else ""
         return f"{counted(len(plan), 'row')}, bot: {settings.adapter}{prompt}."
     turns = settings.turns
     if settings.adapter == "recorded":  # as far as the log goes
-        turns = max((stage.turns(talk)[0] for talk in plan), default=turns)
+        turns = max((context.turns(conversation)[0] for conversation in plan), default=turns)
     return (
         f"{counted(len(plan), 'conversation')}, up to {counted(turns, 'turn')} each, bot: {settings.adapter}."
     )
@@ -204,9 +204,9 @@ def _say(text: str) -> None:
     sys.stderr.write(text + "\n")
 
 
-def check_target(stage: RunContext, plan: Sequence[Conversation]) -> None:
+def check_target(context: RunContext, plan: Sequence[Conversation]) -> None:
     """Raises InputError for a target that would be reached by accident: stand-ins, or no evidence."""
-    settings = stage.settings
+    settings = context.settings
     if settings.target is None:
         return
     from simulator.stats.outcome import check_evidence  # figures and all: only where there is a target
@@ -214,5 +214,5 @@ def check_target(stage: RunContext, plan: Sequence[Conversation]) -> None:
     roles: list[Role] = ["user", "judge"]
     if settings.adapter == "demo":
         roles.append("demo")
-    check_players(settings, stage.endpoints, [role for role in roles if stage.is_played(role)])
-    check_evidence(settings, (talk.case for talk in plan))
+    check_players(settings, context.endpoints, [role for role in roles if context.is_played(role)])
+    check_evidence(settings, (conversation.case for conversation in plan))

@@ -157,16 +157,16 @@ def _perform(work: "CalibrationRun") -> int:
     from simulator.core.errors import InputError, RehearsalError
     from simulator.models.pricing import check_prices
 
-    sitting = work.sitting()
-    estimate = work.forecast(sitting)
+    runner = work.runner()
+    estimate = work.forecast(runner)
     if work.settings.dry_run:
         return show_forecast(estimate, as_json=work.settings.json_output)
     if estimate.calls:
-        check_prices(work.settings, [("judge", work.stage.models()["judge"])])
+        check_prices(work.settings, [("judge", work.context.models()["judge"])])
     _announce(work, estimate)
     try:
         with progress_on_stderr(len(work.rows)) as progress, contextlib.redirect_stdout(sys.stderr):
-            graded = asyncio.run(work.grade(sitting, progress))
+            graded = asyncio.run(work.grade(runner, progress))
     except InputError:
         raise
     except (RehearsalError, KeyboardInterrupt) as error:
@@ -176,7 +176,7 @@ def _perform(work: "CalibrationRun") -> int:
     compared = work.compare(graded)
     calibration = work.calibration(compared)
     path = _stored(work, calibration)
-    sitting.forget()
+    runner.forget()
     _show(work, compared, calibration, path)
     return _exit_code(work, compared)
 
@@ -212,7 +212,7 @@ def _show(
 def _as_json(
     work: "CalibrationRun", compared: "LabelComparison", calibration: "Calibration", path: Path | None
 ) -> dict[str, Any]:
-    spent, counts = work.stage.ledger, compared.counts
+    spent, counts = work.context.ledger, compared.counts
     about = {key: getattr(calibration, key) for key in ("judge", "label", "n", "rubric", "dataset", "model")}
     figures = {key: value for key, value in calibration.figures.items() if key != "n"}
     return {
@@ -309,7 +309,7 @@ def perform(work: "ProbeRun") -> int:
 
     if work.settings.dry_run:
         return show_forecast(work.forecast(), as_json=work.settings.json_output)
-    check_prices(work.settings, [("judge", work.stage.models()["judge"])])
+    check_prices(work.settings, [("judge", work.context.models()["judge"])])
     _probing_announce(work)
     try:
         bias = _graded(work)
@@ -330,7 +330,7 @@ def perform(work: "ProbeRun") -> int:
 def _graded(work: "ProbeRun") -> "Bias":
     pass
 
-    with progress_on_stderr(len(work.exhibits)) as progress, contextlib.redirect_stdout(sys.stderr):
+    with progress_on_stderr(len(work.contexts)) as progress, contextlib.redirect_stdout(sys.stderr):
         return asyncio.run(work.grade(progress))
 
 
@@ -347,12 +347,12 @@ def _probing_announce(work: "ProbeRun") -> None:
     from simulator.core.roles import LEXICAL
     from simulator.report.judges import family_notes
 
-    model = work.stage.models()["judge"]
-    said = f"{counted(len(work.probes), 'pair')}, {counted(len(work.exhibits), 'answer')} to grade,"
+    model = work.context.models()["judge"]
+    said = f"{counted(len(work.probes), 'pair')}, {counted(len(work.contexts), 'answer')} to grade,"
     by_model = f"Model: {model}. At most {total(work.forecast())}."
     by_stand_in = "No model configured: lexical stand-ins grade (no language model, no cost)."
     _say(f"{said} judges: {', '.join(work.judges)}. {by_stand_in if model == LEXICAL else by_model}")
-    for note in family_notes(work.settings.model_dump(), work.stage.models(), "en"):
+    for note in family_notes(work.settings.model_dump(), work.context.models(), "en"):
         _say(f"Warning: {note.text}" if note.alarm else note.text)
 
 
@@ -364,7 +364,7 @@ def _probing_show(work: "ProbeRun", bias: "Bias", paths: dict[str, Path | None])
     from simulator.core.templates import LANGUAGES
     from simulator.report.judges import family_notes
 
-    models, settings = work.stage.models(), work.settings.model_dump()
+    models, settings = work.context.models(), work.settings.model_dump()
     key = work.grader
     who: dict[Language, str] = {each: WORDS(each, key, model=models["judge"]) for each in LANGUAGES}
     notes = {language: family_notes(settings, models, language) for language in LANGUAGES}
@@ -380,10 +380,10 @@ def _probing_show(work: "ProbeRun", bias: "Bias", paths: dict[str, Path | None])
 def _probing_as_json(work: "ProbeRun", bias: "Bias", paths: dict[str, Path | None]) -> dict[str, Any]:
     from simulator.report.judges import family_notes
 
-    spent, models = work.stage.ledger, work.stage.models()
+    spent, models = work.context.ledger, work.context.models()
     return {
         "probes": bias.probes,
-        "answers": bias.exhibits,
+        "answers": bias.contexts,
         "seed": bias.seed,
         "source": work.source,
         "model": models["judge"],

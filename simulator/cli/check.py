@@ -21,7 +21,7 @@ NOTE = "drift"
 
 
 def frozen_answers(
-    settings: "Settings", stage: "RunContext", notes: Mapping[str, JsonValue] | None = None
+    settings: "Settings", context: "RunContext", notes: Mapping[str, JsonValue] | None = None
 ) -> tuple["Frozen", ...]:
     """What is to be graded again, judge by judge; nothing when it is not asked for, or was done before.
 
@@ -31,7 +31,7 @@ def frozen_answers(
         return ()
     from simulator.addons.calibration.drift import frozen_sets
 
-    return frozen_sets(Path(settings.frozen), list(stage.grading.whole))
+    return frozen_sets(Path(settings.frozen), list(context.grading.whole))
 
 
 def announce_check(frozen: Sequence["Frozen"]) -> None:
@@ -48,7 +48,7 @@ def announce_check(frozen: Sequence["Frozen"]) -> None:
     )
 
 
-def checking(stage: "RunContext", frozen: Sequence["Frozen"]) -> "First":
+def checking(context: "RunContext", frozen: Sequence["Frozen"]) -> "First":
     """Grades them and stores what came of it; says it on stderr at once."""
     if not frozen:
         return nothing_first
@@ -56,7 +56,7 @@ def checking(stage: "RunContext", frozen: Sequence["Frozen"]) -> "First":
     from simulator.storage.run_file import RunFile
 
     async def first(file: RunFile) -> None:
-        found = [await drift(stage, each, seed=stage.settings.seed) for each in frozen]
+        found = [await drift(context, each, seed=context.settings.seed) for each in frozen]
         if found:
             file.noted(NOTE, json.dumps([each.model_dump(mode="json") for each in found]))
         for each in found:

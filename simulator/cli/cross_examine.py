@@ -141,26 +141,26 @@ def _examine(
         return DONE
     ledger = Ledger.of(settings, results)
     with contextlib.redirect_stdout(sys.stderr):
-        stage = RunContext(settings, endpoints(settings), results.personas, ledger)
-        stage.check_adapter([target.talk for target in wanted])
-    examiner = Examiner(stage, questions)
+        context = RunContext(settings, endpoints(settings), results.personas, ledger)
+        context.check_adapter([target.conversation for target in wanted])
+    examiner = Examiner(context, questions)
     if settings.dry_run:
         from simulator.addons.consistency.plan import estimate
         from simulator.cli.announce import show_totals
 
-        show_totals(estimate(stage, examiner, wanted), as_json=settings.json_output)
+        show_totals(estimate(context, examiner, wanted), as_json=settings.json_output)
         return DONE
     roles = ("user", "judge", *(("demo",) if settings.adapter == "demo" else ()))
-    check_prices(settings, [(role, stage.models()[role]) for role in roles])
+    check_prices(settings, [(role, context.models()[role]) for role in roles])
     ledger.record = file.called
     name = file.path.parent.name
     _say(f"Examining {len(wanted)} answers of {name}, bot: {settings.adapter}, by: {examiner.name}.")
-    return _perform(file, stage, examiner, wanted, known)
+    return _perform(file, context, examiner, wanted, known)
 
 
 def _perform(
     file: "RunFile",
-    stage: "RunContext",
+    context: "RunContext",
     examiner: "Examiner",
     wanted: "Sequence[Target]",
     known: "Sequence[TurnFollowUps]",
@@ -169,12 +169,12 @@ def _perform(
     from simulator.core.errors import InputError, ModelFailure, RehearsalError
 
     async def held() -> list[ModelFailure]:
-        rag = None
+        bot = None
         try:
-            rag = await stage.rag([target.talk for target in wanted])
-            return await CrossExamination(examiner, rag, stage, FollowUpStore(file, known)).all(wanted)
+            bot = await context.bot([target.conversation for target in wanted])
+            return await CrossExamination(examiner, bot, context, FollowUpStore(file, known)).all(wanted)
         finally:
-            await stage.close(rag)
+            await context.close(bot)
 
     try:
         with contextlib.redirect_stdout(sys.stderr):
@@ -187,7 +187,7 @@ def _perform(
     if failures:
         shown = f"{len(failures)} of {len(wanted)} answers could not be examined"
         _say(f"error: {shown} ({_why(failures[0])}). The same command tries them again.")
-    return INCOMPLETE if len(failures) > stage.settings.max_failed * len(wanted) else DONE
+    return INCOMPLETE if len(failures) > context.settings.max_failed * len(wanted) else DONE
 
 
 def _show(results: "Results", settings: Settings, *, markdown: bool, examined: bool) -> None:

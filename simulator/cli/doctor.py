@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from simulator.cli.options import takes_settings
-from simulator.core.errors import InputError, MalformedReply, ModelFailure, RagFailure, RehearsalError
+from simulator.core.errors import BotFailure, InputError, MalformedReply, ModelFailure, RehearsalError
 from simulator.core.secrets import addressed, without_secrets
 from simulator.core.settings import RowSettings, Settings, load
 
@@ -68,13 +68,13 @@ async def _examine(settings: Settings) -> int:
     no_cache = settings.model_copy(update={"cache": "off"})
     aside = contextlib.redirect_stdout(sys.stderr)  # what a bot's own code prints is none of the report
     with aside:
-        stage = RunContext(no_cache, endpoints(settings), personas, Ledger({}))
-        check_target(stage, plan)
-    stage.connections.attempts = 1  # what is wrong is to show at once
+        context = RunContext(no_cache, endpoints(settings), personas, Ledger({}))
+        check_target(context, plan)
+    context.connections.attempts = 1  # what is wrong is to show at once
     report = Report(_in_force(settings), as_json=settings.json_output)
     report.say("ok", "questions", f"{counted(len(plan), 'conversation')} planned")
-    checks: dict[str, Check] = {f"{role} model": _model_check(stage, role) for role in stage.endpoints}
-    checks["bot"] = _bot_check(stage, plan, settings)
+    checks: dict[str, Check] = {f"{role} model": _model_check(context, role) for role in context.endpoints}
+    checks["bot"] = _bot_check(context, plan, settings)
     checks["runs folder"] = _folder_check(Path(settings.runs))
     if settings.sheet or settings.new_sheet or "sheets" in settings.to:
         checks["Google account"] = _account_check
@@ -89,7 +89,7 @@ async def _examine(settings: Settings) -> int:
             except RehearsalError as error:
                 report.say("NOT OK", name, str(error))
     finally:
-        await stage.connections.close()
+        await context.connections.close()
     return report.close()
 
 
@@ -171,16 +171,16 @@ def _sheet_check(sheet: str, worksheet: str) -> Check:
     return check
 
 
-def _model_check(stage: "RunContext", role: "Role") -> Check:
+def _model_check(context: "RunContext", role: "Role") -> Check:
     from simulator.runner.estimate import embeds
 
     async def check() -> str:
-        endpoint = stage.endpoints[role]
-        embedding = any(embeds(judge) for judge in stage.judges.values())
-        unused = {"demo": stage.settings.adapter != "demo", "embed": not embedding}
+        endpoint = context.endpoints[role]
+        embedding = any(embeds(judge) for judge in context.judges.values())
+        unused = {"demo": context.settings.adapter != "demo", "embed": not embedding}
         if unused.get(role):
             return "not used"
-        model = stage.model(role)
+        model = context.model(role)
         if endpoint is None or model is None:
             return "played by a lexical stand-in"
         from simulator.core import replies
@@ -198,34 +198,34 @@ def _model_check(stage: "RunContext", role: "Role") -> Check:
         except MalformedReply as error:
             msg = f"{where}: does not reply in JSON as asked ({error})"
             raise ModelFailure("malformed", msg) from None
-        return f"{where}: replies in {_FORMATS[stage.connections.abilities(endpoint).reply_format]}"
+        return f"{where}: replies in {_FORMATS[context.connections.abilities(endpoint).reply_format]}"
 
     return check
 
 
-def _bot_check(stage: "RunContext", plan: "Sequence[Conversation]", settings: Settings) -> Check:
+def _bot_check(context: "RunContext", plan: "Sequence[Conversation]", settings: Settings) -> Check:
     async def check() -> str:
         from simulator.cli.announce import counted
         from simulator.cli.hearing import remember_answer
         from simulator.core.types import Query
         from simulator.runner.conversation import ask
 
-        rag = await stage.rag(plan)
+        bot = await context.bot(plan)
         case = plan[0].case
         query = Query(text=case.question, session="doctor", case=case.id, language=case.language)
-        answer = await ask(rag, query, stage.settings.timeout)
-        if closing := getattr(rag, "aclose", None):
+        answer = await ask(bot, query, context.settings.timeout)
+        if closing := getattr(bot, "aclose", None):
             await closing()
         if answer.error and answer.error.kind == "unrecorded":
-            return f"{stage.settings.adapter}: {answer.error.message}"
+            return f"{context.settings.adapter}: {answer.error.message}"
         if answer.error:
-            raise RagFailure(answer.error.kind, f"{stage.settings.adapter}: {answer.error.message}")
-        if not stage.offline:  # where nothing costs, nothing is forecast
+            raise BotFailure(answer.error.kind, f"{context.settings.adapter}: {answer.error.message}")
+        if not context.offline:  # where nothing costs, nothing is forecast
             remember_answer(settings, answer, case.language)
         heard = f"{counted(len(answer.text), 'character')}, {counted(len(answer.passages), 'passage')}"
         if not answer.passages:
             heard += " (none to check its claims against: see docs/adapters.md, passages)"
-        return f"{stage.settings.adapter}: answered with {heard}"
+        return f"{context.settings.adapter}: answered with {heard}"
 
     return check
 

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simulator.core.errors import InputError, RagFailure
+from simulator.core.errors import BotFailure, InputError
 from simulator.core.types import Answer, Conversation, Language
 
 if TYPE_CHECKING:
@@ -31,9 +31,9 @@ def check_hearing(settings: "Settings") -> None:
         raise InputError(msg)
 
 
-def hearing(stage: "RunContext", plan: Sequence[Conversation]) -> "Hearing | None":
+def hearing(context: "RunContext", plan: Sequence[Conversation]) -> "Hearing | None":
     """How the bot is heard: it is asked, or remembered; None where its answers are there, or nobody may."""
-    settings = stage.settings
+    settings = context.settings
     if settings.adapter == "recorded" or (settings.cache == "off" and not settings.ask_bot):
         return None
 
@@ -46,8 +46,8 @@ def hearing(stage: "RunContext", plan: Sequence[Conversation]) -> "Hearing | Non
             with contextlib.redirect_stdout(
                 sys.stderr
             ):  # what a bot's own code prints is none of the forecast
-                found = asyncio.run(hear(stage, plan))
-        except RagFailure as error:
+                found = asyncio.run(hear(context, plan))
+        except BotFailure as error:
             msg = f"{error} (python run.py doctor looks into it)"
             raise InputError(msg) from None
         remember(settings, found)
@@ -88,7 +88,7 @@ def remembered(settings: "Settings", plan: Sequence[Conversation]) -> "Mapping[L
         fresh = all(heard.on >= since for heard in found.values())
     except (AttributeError, TypeError, ValueError):  # another version's
         return {}
-    return found if fresh and {talk.case.language for talk in plan} <= found.keys() else {}
+    return found if fresh and {conversation.case.language for conversation in plan} <= found.keys() else {}
 
 
 def remember_answer(settings: "Settings", answer: Answer, language: Language) -> None:

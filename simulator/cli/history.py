@@ -53,7 +53,7 @@ def _asked_for(runs: "tuple[PastRun, ...]", flags: dict[str, Any], given: Settin
 
         # Here --language is that of the words: the questions are all of the file's.
         plan, _ = read_plan(given.model_copy(update={"language": None, "limit": None}))
-        known = {talk.case.id for talk in plan}
+        known = {conversation.case.id for conversation in plan}
         wanted = [run for run in wanted if run.cases and run.cases <= known]
     return wanted
 

@@ -120,8 +120,8 @@ def forecast_cell(settings: Settings, run: Path | None = None) -> "Forecast":
     from simulator.cli.hearing import hearing
     from simulator.runner.estimate import forecast
 
-    stage, plan = _held(settings, run) if run else _planned(settings)
-    return forecast(stage, plan, Path(settings.runs), hearing(stage, plan))
+    context, plan = _held(settings, run) if run else _planned(settings)
+    return forecast(context, plan, Path(settings.runs), hearing(context, plan))
 
 
 def together(found: Sequence["Forecast"]) -> "Forecast":
@@ -199,9 +199,9 @@ def _planned(settings: Settings) -> tuple["RunContext", Sequence[Conversation]]:
 
     planned = plan_rows(with_bot(settings))
     with contextlib.redirect_stdout(sys.stderr):
-        stage = RunContext(planned.settings, endpoints(settings), planned.personas, Ledger.of(settings))
-        stage.check_adapter(planned.plan)
-    return stage, planned.plan
+        context = RunContext(planned.settings, endpoints(settings), planned.personas, Ledger.of(settings))
+        context.check_adapter(planned.plan)
+    return context, planned.plan
 
 
 def _held(settings: Settings, run: Path) -> tuple["RunContext", Sequence[Conversation]]:
@@ -212,8 +212,8 @@ def _held(settings: Settings, run: Path) -> tuple["RunContext", Sequence[Convers
 
     results = read_run(run)
     with contextlib.redirect_stdout(sys.stderr):
-        stage = RunContext(settings, endpoints(settings), results.personas, Ledger.of(settings))
-    return stage, [talk for talk in results.conversations if talk.ended in _OPEN]
+        context = RunContext(settings, endpoints(settings), results.personas, Ledger.of(settings))
+    return context, [conversation for conversation in results.conversations if conversation.ended in _OPEN]
 
 
 if TYPE_CHECKING:

@@ -30,9 +30,9 @@ class LookingAhead:
         """A new turn is there."""
         self._told.turn(conversation)
 
-    def graded(self, exhibit: GradingContext, scores: Sequence[Score]) -> None:
+    def graded(self, context: GradingContext, scores: Sequence[Score]) -> None:
         """A turn has been graded."""
-        self._told.graded(exhibit, scores)
+        self._told.graded(context, scores)
 
     def ended(self, conversation: Conversation) -> None:
         """A conversation is over: what was answered in it is found soon, while others are waited for."""

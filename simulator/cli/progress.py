@@ -15,11 +15,11 @@ from simulator.stats.red import primary_judge, red_marks
 class Tally:
     """Counts what has happened so far."""
 
-    def __init__(self, plan: Sequence[Conversation], stage: RunContext) -> None:
+    def __init__(self, plan: Sequence[Conversation], context: RunContext) -> None:
         """Nothing has happened yet."""
-        self.planned, self.stage = len(plan), stage
+        self.planned, self.context = len(plan), context
         self.over = self.turns = self.graded_turns = self.red = 0
-        self.primary = primary_judge(stage.grading.names)
+        self.primary = primary_judge(context.grading.names)
         self.changed: Callable[[], None] = _nothing
 
     def turn(self, conversation: Conversation) -> None:
@@ -27,11 +27,11 @@ class Tally:
         self.turns += 1
         self.changed()
 
-    def graded(self, exhibit: GradingContext, scores: Sequence[Score]) -> None:
+    def graded(self, context: GradingContext, scores: Sequence[Score]) -> None:
         """A turn has been graded."""
         self.graded_turns += 1
-        rules = self.stage.settings.red
-        self.red += bool(red_marks(exhibit.conversation, scores, rules, self.primary))
+        rules = self.context.settings.red
+        self.red += bool(red_marks(context.conversation, scores, rules, self.primary))
         self.changed()
 
     def ended(self, conversation: Conversation) -> None:
@@ -41,7 +41,7 @@ class Tally:
 
     def __str__(self) -> str:
         """One line: conversations, turns, red, calls, money."""
-        spent = self.stage.ledger
+        spent = self.context.ledger
         calls = sum(role.calls for role in spent.roles.values())
         money = "" if not calls else f", {calls} calls, {_money(spent.cost_usd)}"
         done = f"{self.over}/{self.planned} conversations, {self.graded_turns} turns graded"
@@ -49,9 +49,9 @@ class Tally:
 
 
 @contextlib.contextmanager
-def progress_on_stderr(plan: Sequence[Conversation], stage: RunContext) -> Iterator[Tally]:
+def progress_on_stderr(plan: Sequence[Conversation], context: RunContext) -> Iterator[Tally]:
     """The tally, shown as a bar when stderr is a terminal."""
-    tally = Tally(plan, stage)
+    tally = Tally(plan, context)
     if not sys.stderr.isatty():
         yield tally
         return

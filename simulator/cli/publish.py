@@ -99,7 +99,7 @@ def say_silent(results: Results) -> None:
     """What kept a bot that never answered from it, and how to try it alone."""
     from simulator.core.translations import plain
 
-    errors = (turn.answer.error for talk in results.conversations for turn in talk.turns)
+    errors = (turn.answer.error for conversation in results.conversations for turn in conversation.turns)
     first = next((" ".join(plain(error.message).split()) for error in errors if error), "empty answers")
     bot = shlex.quote(str(results.run.settings.get("adapter", "demo")))
     sys.stderr.write(f"The bot never answered: {first}\n")

@@ -76,24 +76,24 @@ def start(settings: Settings, run_id: str = "") -> "int | Over":
     settings, whole, personas, notes = _planned(settings)
     plan = sharded(whole, settings)
     with _aside():
-        stage = RunContext(settings, endpoints(settings), personas, Ledger.of(settings))
-        stage.check_adapter(plan)
-        check_target(stage, plan)
-        stage.check_scripts(whole)
-        frozen = frozen_answers(settings, stage)
+        context = RunContext(settings, endpoints(settings), personas, Ledger.of(settings))
+        context.check_adapter(plan)
+        check_target(context, plan)
+        context.check_scripts(whole)
+        frozen = frozen_answers(settings, context)
     if settings.dry_run:
-        return _dry_run(settings, stage, plan, frozen)
+        return _dry_run(settings, context, plan, frozen)
     check_folder(Path(settings.runs))
 
     def created() -> "RunFile":
-        file = remember_place(create_run(settings, stage, plan, personas, run_id), whole, settings)
+        file = remember_place(create_run(settings, context, plan, personas, run_id), whole, settings)
         for name, body in notes.items():
             file.noted(name, json.dumps(body, ensure_ascii=False))
         return file
 
     if not plan:
         return say_empty(created(), settings)
-    return _perform(settings, stage, plan, created, frozen)
+    return _perform(settings, context, plan, created, frozen)
 
 
 def _with_bot(settings: Settings) -> Settings:
@@ -203,22 +203,22 @@ def _go_on(settings: Settings, file: "RunFile") -> "int | Over":
     results = file.results().model_copy(update={"scores": ()})  # of a large run, the larger part
     ledger = Ledger.of(settings, results)
     with _aside():
-        stage = RunContext(settings, endpoints(settings), results.personas, ledger)
-        stage.check_prompts(results.run)
-        frozen = frozen_answers(settings, stage, results.notes)
+        context = RunContext(settings, endpoints(settings), results.personas, ledger)
+        context.check_prompts(results.run)
+        frozen = frozen_answers(settings, context, results.notes)
     if settings.dry_run:
-        return _dry_run(settings, stage, results.conversations, frozen)
+        return _dry_run(settings, context, results.conversations, frozen)
 
     def reopened() -> "RunFile":
         file.reopened()
         return file
 
-    return _perform(settings, stage, results.conversations, reopened, frozen)
+    return _perform(settings, context, results.conversations, reopened, frozen)
 
 
 def _perform(
     settings: Settings,
-    stage: "RunContext",
+    context: "RunContext",
     plan: Sequence[Conversation],
     open_file: Callable[[], "RunFile"],
     frozen: Sequence["Frozen"],
@@ -236,17 +236,17 @@ def _perform(
         opened.append(open_file())
         return opened[0]
 
-    announce(settings, stage, _to_be_held(plan))
+    announce(settings, context, _to_be_held(plan))
     announce_check(frozen)
-    first = checking(stage, frozen)
+    first = checking(context, frozen)
     try:
         with (
-            progress_on_stderr(plan, stage) as progress,
+            progress_on_stderr(plan, context) as progress,
             _aside(),
-            reading_meanwhile(offline=stage.offline),
+            reading_meanwhile(offline=context.offline),
         ):
             told = LookingAhead(progress)
-            held = perform(stage, plan, opening, told, first, _sitting(settings), _stopping(settings))
+            held = perform(context, plan, opening, told, first, _sitting(settings), _stopping(settings))
             path, stopped = asyncio.run(held)
     except KeyboardInterrupt:  # Ctrl-C for the second time
         if not opened:
@@ -303,7 +303,7 @@ def _stopping(settings: Settings) -> "Stopping | None":
 
 
 def _dry_run(
-    settings: Settings, stage: "RunContext", plan: Sequence[Conversation], frozen: Sequence["Frozen"]
+    settings: Settings, context: "RunContext", plan: Sequence[Conversation], frozen: Sequence["Frozen"]
 ) -> int:
     from simulator.cli.announce import show_forecast
     from simulator.cli.check import announce_check
@@ -312,7 +312,7 @@ def _dry_run(
 
     announce_check(frozen)
     plan = _to_be_held(plan)
-    found = forecast(stage, plan, Path(settings.runs), hearing(stage, plan))
+    found = forecast(context, plan, Path(settings.runs), hearing(context, plan))
     show_forecast(found, as_json=settings.json_output, jpy_per_usd=settings.jpy_per_usd)
     return 0
 
@@ -326,7 +326,9 @@ def _to_be_held(plan: Sequence[Conversation]) -> Sequence[Conversation]:
         return plan
     if isinstance(plan, StoredConversations):
         return plan.unfinished()
-    return [talk for talk in plan if talk.ended in (None, Ended.INTERRUPTED, Ended.BUDGET)]
+    return [
+        conversation for conversation in plan if conversation.ended in (None, Ended.INTERRUPTED, Ended.BUDGET)
+    ]
 
 
 def _aside() -> contextlib.redirect_stdout[TextIO]:

@@ -175,11 +175,11 @@ def _grade(work: "LabelledAnswers", wish: "ThresholdRequest", how: "How", write:
     from simulator.core.errors import InputError, RehearsalError
     from simulator.models.pricing import check_prices
 
-    estimate, settings = work.forecast(), work.stage.settings
+    estimate, settings = work.forecast(), work.context.settings
     if settings.dry_run:
         return show_forecast(estimate, as_json=settings.json_output)
     if estimate.calls:
-        check_prices(settings, [("judge", work.stage.models()["judge"])])
+        check_prices(settings, [("judge", work.context.models()["judge"])])
         sys.stderr.write(f"{len(work.rows)} answers, judges by model. At most {total(estimate)}.\n")
     try:
         with progress_on_stderr(len(work.rows)) as progress, contextlib.redirect_stdout(sys.stderr):

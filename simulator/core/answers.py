@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from simulator.core.errors import RagFailure
+from simulator.core.errors import BotFailure
 from simulator.core.types import Answer, Passage
 
 _TEXT = ("text", "page_content", "content", "passage", "chunk", "document")
@@ -17,7 +17,7 @@ def passages_of(documents: Any) -> tuple[Passage, ...]:
     """One document or several as passages; what has no id of its own is numbered from 1.
 
     A document may be a text, a mapping, an object with `page_content` and `metadata`, a Passage, or
-    a pair of one of these and its retrieval score. Raises RagFailure when it is none of them.
+    a pair of one of these and its retrieval score. Raises BotFailure when it is none of them.
     """
     if documents is None or (isinstance(documents, str) and not documents.strip()):
         return ()
@@ -25,7 +25,7 @@ def passages_of(documents: Any) -> tuple[Passage, ...]:
         documents = [documents]
     if not isinstance(documents, Iterable):
         msg = f"passages must be texts, mappings or documents, not {type(documents).__name__}"
-        raise RagFailure("malformed", msg)
+        raise BotFailure("malformed", msg)
     return tuple(_passage(document, number) for number, document in enumerate(documents, 1))
 
 
@@ -48,7 +48,7 @@ def _fields(document: Any) -> Mapping[str, Any]:
         own["metadata"] = getattr(document, "metadata", None)
     else:
         msg = f"a passage must be a text, a mapping or a document, not {type(document).__name__}"
-        raise RagFailure("malformed", msg)
+        raise BotFailure("malformed", msg)
     metadata = own.pop("metadata", None)
     layers = (metadata if isinstance(metadata, Mapping) else {}, own)
     return {key: value for layer in layers for key, value in layer.items() if value is not None}
@@ -59,7 +59,7 @@ def _from_fields(fields: Mapping[str, Any], number: int) -> Passage:
     if text is None:
         there = ", ".join(str(key)[:40] for key in list(fields)[:20]) or "nothing"
         msg = f"a passage has no text: expected one of {', '.join(_TEXT)}; there is {there}"
-        raise RagFailure("malformed", msg)
+        raise BotFailure("malformed", msg)
     name, source = _first(fields, _ID), _first(fields, _SOURCE)
     return Passage(
         id=str(number if name is None else name),
@@ -91,7 +91,7 @@ _SPEAKERS = (*_ASSISTANT, "user", "human", "system")
 def answer_of(result: Any) -> Answer:
     """A text, a mapping, (answer, passages), (anything, history, documents) or an Answer, as an Answer.
 
-    Of a history, the last thing that the assistant said in it is the answer. Raises RagFailure for
+    Of a history, the last thing that the assistant said in it is the answer. Raises BotFailure for
     any other shape.
     """
     if isinstance(result, Answer):
@@ -114,7 +114,7 @@ def last_said(history: Any) -> str:
         said = _said(entry)
         if said is not None:
             return text_of(said)
-    raise RagFailure("empty", "the returned history has no entry of the assistant")
+    raise BotFailure("empty", "the returned history has no entry of the assistant")
 
 
 def _said(entry: Any) -> Any:
@@ -134,7 +134,7 @@ def _from_mapping(result: Mapping[Any, Any]) -> Answer:
     if key is None:
         keys = ", ".join(str(key)[:40] for key in list(result)[:20])
         there = f"has the keys {keys}" if result else "is empty"
-        raise RagFailure("malformed", f"the bot's mapping needs the key 'answer', but it {there}")
+        raise BotFailure("malformed", f"the bot's mapping needs the key 'answer', but it {there}")
     passages = next((result[name] for name in PASSAGE_KEYS if result.get(name) is not None), None)
     shows = any(name in result for name in PASSAGE_KEYS)
     return Answer(text=text_of(result[key]), passages=passages_of(passages), shows_passages=shows)
@@ -144,10 +144,10 @@ def text_of(value: Any) -> str:
     """A text, or a message object's own."""
     content = joined(value.content) if hasattr(value, "content") else value
     if content is None:
-        raise RagFailure("empty", "the bot returned None in place of an answer")
+        raise BotFailure("empty", "the bot returned None in place of an answer")
     if not isinstance(content, str):
         told = "return a text, (text, passages) or {'answer': ..., 'passages': ...}"
-        raise RagFailure("malformed", f"the bot answered with {type(value).__name__}; {told}")
+        raise BotFailure("malformed", f"the bot answered with {type(value).__name__}; {told}")
     return content
 
 

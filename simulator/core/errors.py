@@ -7,7 +7,7 @@
     │   ├── PromptError         a prompt, persona or judge file that does not hold together
     │   └── RunFileError        a run file that is missing, foreign, or held by another process
     └── BoundaryFailure         data, not a crash: typed, counted, the run goes on
-        ├── RagFailure          the bot's own failure
+        ├── BotFailure          the bot's own failure
         │   └── Transient       the same question may not meet it again
         └── ModelFailure        the user, judge or embedding model's failure
             ├── MalformedReply  it answered, but not in the agreed form; `raw` is what it said
@@ -72,11 +72,11 @@ class BoundaryFailure(RehearsalError):
         self.raw = raw
 
 
-class RagFailure(BoundaryFailure):
+class BotFailure(BoundaryFailure):
     """The bot under rehearsal gave no usable answer."""
 
 
-class Transient(RagFailure):
+class Transient(BotFailure):
     """A failure that the same question may not meet again: no connection, HTTP 429 or 5xx.
 
     `wait` is for how many seconds the bot asks to be left alone.

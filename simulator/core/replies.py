@@ -560,9 +560,9 @@ def supported_share(claims: Sequence[Claim], _: GradingContext | None = None) ->
     return sum(c.verdict == "supported" for c in claims) / len(claims) if claims else 1.0
 
 
-def with_shown_passages(found: Sequence[Any], exhibit: GradingContext) -> list[Any]:
+def with_shown_passages(found: Sequence[Any], context: GradingContext) -> list[Any]:
     """The findings, each without the id of a passage that is not among those of the turn."""
-    shown = {passage.id for passage in exhibit.turn.answer.passages}
+    shown = {passage.id for passage in context.turn.answer.passages}
     return [each if each.passage in shown else each.model_copy(update={"passage": ""}) for each in found]
 
 
@@ -572,14 +572,14 @@ def gravest_claim(claims: Sequence[Claim]) -> Severity | None:
     return "major" if "contradicted" in verdicts else "moderate" if "not_found" in verdicts else None
 
 
-def average_precision(verdicts: Sequence[Usefulness], exhibit: GradingContext) -> float:
+def average_precision(verdicts: Sequence[Usefulness], context: GradingContext) -> float:
     """The average precision (0..1) of the retrieved passages in the retriever's order; 0 when none is of use.
 
     Mean over the useful ranks k of precision@k (context precision of RAGAS). A passage that the judge
     passed over counts as of no use.
     """
     useful = {verdict.id for verdict in verdicts if verdict.useful}
-    hits = [passage.id in useful for passage in exhibit.turn.answer.passages]
+    hits = [passage.id in useful for passage in context.turn.answer.passages]
     precisions = [sum(hits[:rank]) / rank for rank, hit in enumerate(hits, start=1) if hit]
     return sum(precisions) / len(precisions) if precisions else 0.0
 

@@ -19,7 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from simulator.core.errors import InputError, PromptError, RehearsalError, UnknownName
 from simulator.core.templates import LANGUAGES, read_toml
-from simulator.core.types import SCRIPTED, Persona, Rag
+from simulator.core.types import SCRIPTED, Bot, Persona
 
 # Wherever judges are named: --judges, rehearsal.toml, the files of outputs and their metrics.
 # `cosine_similarity` is the cosine itself (0..1), not the grades from 1 to 5 of `cosine`.
@@ -262,7 +262,7 @@ def adapter_names() -> list[str]:
 
 
 def connector(name: str) -> Callable[..., Any]:
-    """What makes a Rag out of `--set` values.
+    """What makes a bot out of `--set` values.
 
     For `bot.py:answer` of the user's own, the function is the bot; one called `connect` makes it.
     """
@@ -279,7 +279,7 @@ def connector(name: str) -> Callable[..., Any]:
     return limited(_callable(module.connect, name))  # type: ignore[no-any-return]
 
 
-def _connect_function(name: str, /, *, prompt: str = "") -> Rag:
+def _connect_function(name: str, /, *, prompt: str = "") -> Bot:
     function = importlib.import_module("rag_adapters.function")
     return function.connect(target=name, prompt=prompt)  # type: ignore[no-any-return]
 
@@ -318,13 +318,13 @@ def _converted(name: str, parameter: inspect.Parameter, text: str) -> Any:
         raise InputError(msg) from None
 
 
-async def connect(name: str, given: Mapping[str, str], offered: Mapping[str, Any]) -> Rag:
+async def connect(name: str, given: Mapping[str, str], offered: Mapping[str, Any]) -> Bot:
     """The bot, ready to be asked."""
     make = connector(name)
     settings = bound_settings(name, make, given, offered)
     try:
         result = make(**settings)
-        rag = await result if inspect.isawaitable(result) else result
+        bot = await result if inspect.isawaitable(result) else result
     except RehearsalError:
         raise
     except Exception as error:
@@ -332,9 +332,9 @@ async def connect(name: str, given: Mapping[str, str], offered: Mapping[str, Any
             raise
         msg = f"adapter {name}: it cannot connect: {told(error)}"
         raise InputError(msg) from None
-    if "patience" in offered and hasattr(rag, "patience"):  # it may ask again
-        rag.patience = offered["patience"]
-    return _callable(rag, f"what adapter {name} connects to")
+    if "patience" in offered and hasattr(bot, "patience"):  # it may ask again
+        bot.patience = offered["patience"]
+    return _callable(bot, f"what adapter {name} connects to")
 
 
 def first_line(path: Path) -> str:

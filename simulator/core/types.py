@@ -403,7 +403,7 @@ Fill = Callable[[GradingContext, str], Awaitable[Any]]
 
 # Who plays a customer, and who answers.
 User = Callable[[Case, tuple[Turn, ...]], Awaitable[Utterance]]
-Rag = Callable[[Query], Any]
+Bot = Callable[[Query], Any]
 
 
 Kept = TypeVar("Kept", bound=Value)
@@ -461,10 +461,10 @@ class Traits:
 _USUAL = Traits()
 
 
-def traits_of(rag: Any) -> Traits:
+def traits_of(bot: Any) -> Traits:
     """The traits of a bot that has some, else the usual ones."""
     try:
-        found = getattr(rag, "traits", None)
+        found = getattr(bot, "traits", None)
     except Exception:  # a user's object, whose attributes are code of its own
         return _USUAL
     return found if isinstance(found, Traits) else _USUAL

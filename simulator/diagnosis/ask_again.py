@@ -7,7 +7,7 @@ from pathlib import Path
 
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings
-from simulator.core.types import Answer, Passage, Query, Rag, Results
+from simulator.core.types import Answer, Bot, Passage, Query, Results
 from simulator.diagnosis.evidence import Look, RetrievalCheck, is_of, title_of
 from simulator.diagnosis.root_cause import NOTE, Articles, articles_of, as_note, found_before, looks
 from simulator.models.pricing import Ledger
@@ -48,26 +48,26 @@ async def ask_again(path: Path, settings: Settings, *, limit: int = 20) -> Mappi
     ]
     if not unasked:
         return known
-    stage = RunContext(
+    context = RunContext(
         settings, endpoints(settings, strict=False), results.personas, Ledger.of(settings, results)
     )
-    rag: Rag | None = None
+    bot: Bot | None = None
     try:
-        rag = await stage.rag(results.conversations)
-        known = known | await found_anew(rag, unasked[:limit], settings.timeout)
+        bot = await context.bot(results.conversations)
+        known = known | await found_anew(bot, unasked[:limit], settings.timeout)
     finally:
-        await stage.close(rag)
+        await context.close(bot)
     note(path, NOTE, json.dumps(as_note(known), ensure_ascii=False))
     return known
 
 
 async def found_anew(
-    rag: Rag, unasked: Iterable[RetriedSearches], timeout: float
+    bot: Bot, unasked: Iterable[RetriedSearches], timeout: float
 ) -> dict[At, RetrievalCheck]:
     """What a bot retrieves when it is asked for these articles in their own words, one after the other."""
     known: dict[At, RetrievalCheck] = {}
     for each in unasked:
-        known |= dict.fromkeys(each.turns, await _ask(rag, each.look, timeout))
+        known |= dict.fromkeys(each.turns, await _ask(bot, each.look, timeout))
     return known
 
 
@@ -98,18 +98,18 @@ def own_words(texts: Iterable[str]) -> str:
     return " ".join([title, *often]).strip() or next(iter(sentences(known)), "")
 
 
-async def _ask(rag: Rag, look: Look, timeout: float) -> RetrievalCheck:
+async def _ask(bot: Bot, look: Look, timeout: float) -> RetrievalCheck:
     """What the bot retrieves in the article's own words, and the one pair of words that is enough."""
     texts = look.corpus.texts(look.need.articles) if look.corpus else ()
     question = own_words(texts)
-    answer = await ask(rag, _query(look, question, 0), timeout)
+    answer = await ask(bot, _query(look, question, 0), timeout)
     hit = _hit(answer, look)
     found = RetrievalCheck(words=question, hit=hit, ids=tuple(passage.id for passage in answer.passages))
     if not hit:
         return found
     for number, pair in enumerate(_candidates(look, texts), 1):
         replaced = _replaced(look.words, pair)
-        if _hit(await ask(rag, _query(look, replaced, number), timeout), look):
+        if _hit(await ask(bot, _query(look, replaced, number), timeout), look):
             return found.model_copy(update={"pair": (pair.asked, pair.written)})
     return found
 

@@ -268,49 +268,49 @@ class NeededArticles(NamedTuple):
     cut: bool = False
 
 
-def references_of(exhibit: GradingContext) -> tuple[str, ...]:
+def references_of(context: GradingContext) -> tuple[str, ...]:
     """What a right answer says: the references of the turn, or else of the case; refusals say nothing."""
-    language = exhibit.case.language
-    texts = exhibit.references or known_answers(exhibit.case)
+    language = context.case.language
+    texts = context.references or known_answers(context.case)
     return tuple(text for text in texts if not is_refusal(text, language))
 
 
-def need_of(exhibit: GradingContext, corpus: Corpus | None) -> NeededArticles:
+def need_of(context: GradingContext, corpus: Corpus | None) -> NeededArticles:
     """What this turn needed, and where it was."""
-    answer, language = exhibit.turn.answer, exhibit.case.language
-    references = references_of(exhibit)
-    articles, exact = _needed(exhibit, references, corpus)
+    answer, language = context.turn.answer, context.case.language
+    references = references_of(context)
+    articles, exact = _needed(context, references, corpus)
     if not articles and not references:
         return NeededArticles("unknown")
     if not answer.shows_passages:
-        absent = corpus and not articles and _elsewhere(exhibit, references, (), corpus).place == "lacking"
+        absent = corpus and not articles and _elsewhere(context, references, (), corpus).place == "lacking"
         return (
             NeededArticles("lacking")
             if absent
-            else NeededArticles("hidden", articles or exhibit.case.passages)
+            else NeededArticles("hidden", articles or context.case.passages)
         )
-    if is_retrieved(articles, references, answer.passages, exhibit, corpus):
+    if is_retrieved(articles, references, answer.passages, context, corpus):
         return NeededArticles("retrieved", articles)
     if corpus is None:
         return NeededArticles("outside", articles)
     there = corpus.texts(articles)
-    if not there or (references and not holds(references, there, language) and not _is_faint(exhibit)):
-        return _elsewhere(exhibit, references, articles, corpus)
-    cut = is_cut_off(articles, references, answer.passages, exhibit, corpus)
+    if not there or (references and not holds(references, there, language) and not _is_faint(context)):
+        return _elsewhere(context, references, articles, corpus)
+    cut = is_cut_off(articles, references, answer.passages, context, corpus)
     return NeededArticles("not_retrieved", _absent(articles, answer.passages, corpus) or articles, exact, cut)
 
 
 def _elsewhere(
-    exhibit: GradingContext, references: Sequence[str], articles: tuple[str, ...], corpus: Corpus
+    context: GradingContext, references: Sequence[str], articles: tuple[str, ...], corpus: Corpus
 ) -> NeededArticles:
     """Where the answer is when the needed articles are not there, or do not say it in these words."""
-    own = bool(exhibit.references) and exhibit.turn.index > 1
-    question = exhibit.turn.meant if own else exhibit.case.question
-    extent, nearest = corpus.extent(references, question, exhibit.case.language)
+    own = bool(context.references) and context.turn.index > 1
+    question = context.turn.meant if own else context.case.question
+    extent, nearest = corpus.extent(references, question, context.case.language)
     if extent == "said":
-        came = any(is_of(passage, nearest[0], corpus) for passage in exhibit.turn.answer.passages)
+        came = any(is_of(passage, nearest[0], corpus) for passage in context.turn.answer.passages)
         return NeededArticles("retrieved" if came else "not_retrieved", nearest)
-    if extent == "nowhere" and not corpus.texts(articles) and not (references and _is_faint(exhibit)):
+    if extent == "nowhere" and not corpus.texts(articles) and not (references and _is_faint(context)):
         return NeededArticles("lacking", articles)
     return NeededArticles("doubtful", articles if corpus.texts(articles) else nearest)
 
@@ -319,13 +319,13 @@ def is_retrieved(
     articles: Sequence[str],
     references: Sequence[str],
     passages: Sequence[Passage],
-    exhibit: GradingContext,
+    context: GradingContext,
     corpus: Corpus | None,
 ) -> bool:
     """Whether the passages hold what is needed: by their ids, or by what the reference says."""
     texts = [passage.text for passage in passages]
     least = ELSEWHERE if articles else HELD
-    if references and holds(references, texts, exhibit.case.language, least):
+    if references and holds(references, texts, context.case.language, least):
         return True
     found = [article for article in articles if any(is_of(p, article, corpus) for p in passages)]
     if not articles or len(found) < len(articles):
@@ -334,20 +334,20 @@ def is_retrieved(
     if corpus is None or not references:
         return True
     if any(len(corpus.by_article.get(article_of(a), ())) > 1 for a in articles):
-        return holds(references, texts, exhibit.case.language)
-    return not is_cut_off(articles, references, passages, exhibit, corpus)
+        return holds(references, texts, context.case.language)
+    return not is_cut_off(articles, references, passages, context, corpus)
 
 
 def is_cut_off(
     articles: Sequence[str],
     references: Sequence[str],
     passages: Sequence[Passage],
-    exhibit: GradingContext,
+    context: GradingContext,
     corpus: Corpus,
 ) -> bool:
     """Whether pieces of the needed articles were retrieved that lack what the whole articles say."""
     pieces = [p.text for p in passages if any(is_of(p, article, corpus) for article in articles)]
-    whole, language = corpus.texts(articles), exhibit.case.language
+    whole, language = corpus.texts(articles), context.case.language
     if not pieces or not holds(references, whole, language):
         return False
     return all(
@@ -373,23 +373,23 @@ def is_of(passage: Passage, article: str, corpus: Corpus | None) -> bool:
 
 
 def _needed(
-    exhibit: GradingContext, references: Sequence[str], corpus: Corpus | None
+    context: GradingContext, references: Sequence[str], corpus: Corpus | None
 ) -> tuple[tuple[str, ...], bool]:
     """The needed articles, and whether they are known exactly: by gold ids on the turn they belong to."""
-    own = bool(exhibit.references) and exhibit.turn.index > 1
-    gold = exhibit.case.passages
+    own = bool(context.references) and context.turn.index > 1
+    gold = context.case.passages
     if gold and not own and (corpus is None or corpus.knows(gold)):
-        first = exhibit.turn.index == 1 or exhibit.turn.meant == exhibit.case.question
+        first = context.turn.index == 1 or context.turn.meant == context.case.question
         return _unique(gold), first and corpus is not None
     strange = own or not gold or not (corpus and corpus.shares_ids(gold))
     least = HELD if strange else ELSEWHERE
-    held = corpus.holding(references, exhibit.case.language, least) if corpus else ()
+    held = corpus.holding(references, context.case.language, least) if corpus else ()
     return held or (() if own else _unique(gold)), False
 
 
-def _is_faint(exhibit: GradingContext) -> bool:
+def _is_faint(context: GradingContext) -> bool:
     """Whether the references are too short to tell by their words whether an article holds them."""
-    return all(len(text) < 12 for text in references_of(exhibit))
+    return all(len(text) < 12 for text in references_of(context))
 
 
 def _unique(ids: Iterable[str]) -> tuple[str, ...]:
@@ -433,23 +433,23 @@ class Look:
     def __init__(  # noqa: PLR0917 - what there is to know of a turn
         self,
         red: RedTurn,
-        exhibit: GradingContext,
+        context: GradingContext,
         scores: Mapping[str, Score],
         corpus: Corpus | None,
         found: RetrievalCheck | None,
         fault: CustomerFault | None,
     ) -> None:
         """Counts nothing yet."""
-        self.red, self.exhibit, self.scores, self.corpus = red, exhibit, scores, corpus
+        self.red, self.context, self.scores, self.corpus = red, context, scores, corpus
         self.found, self.fault = found, fault
-        self.case, self.turn = exhibit.case, exhibit.turn
-        self.language, self.asked = exhibit.case.language, exhibit.turn.meant
-        self.reading = Reading(exhibit)
+        self.case, self.turn = context.case, context.turn
+        self.language, self.asked = context.case.language, context.turn.meant
+        self.reading = Reading(context)
 
     @cached_property
     def need(self) -> NeededArticles:
         """The articles that the answer needed, and where they were."""
-        return need_of(self.exhibit, self.corpus)
+        return need_of(self.context, self.corpus)
 
     @cached_property
     def words(self) -> str:
@@ -466,7 +466,7 @@ class Look:
     @cached_property
     def agreement(self) -> Agreement:
         """How far the answer says what the references of the turn, or of the case, say."""
-        return best_agreement(self.turn.answer.text, references_of(self.exhibit), self.language)
+        return best_agreement(self.turn.answer.text, references_of(self.context), self.language)
 
     @cached_property
     def is_right(self) -> bool:
@@ -523,15 +523,15 @@ class Look:
         """What an article is called: in the knowledge base, or as it was retrieved."""
         if self.corpus and (title := self.corpus.title(article)):
             return title
-        passages = (p for t in (*self.exhibit.earlier, self.turn) for p in t.answer.passages)
+        passages = (p for t in (*self.context.earlier, self.turn) for p in t.answer.passages)
         return next((title_of(p.text) for p in passages if p.id == article), "")
 
     def found_earlier(self) -> bool:
         """Whether an earlier turn of the conversation had retrieved what this one needed."""
-        wanted, references = self.need.articles, references_of(self.exhibit)
+        wanted, references = self.need.articles, references_of(self.context)
         return any(
-            is_retrieved(wanted, references, turn.answer.passages, self.exhibit, self.corpus)
-            for turn in self.exhibit.earlier
+            is_retrieved(wanted, references, turn.answer.passages, self.context, self.corpus)
+            for turn in self.context.earlier
         )
 
     def searched_again(self) -> str:
@@ -546,7 +546,7 @@ class Look:
     def repeats(self, question: str) -> bool:
         """Whether the answer is the one that this earlier question got."""
         said = content_units(self.turn.answer.text)
-        before = [turn for turn in _with_history(self.exhibit) if turn.meant == question]
+        before = [turn for turn in _with_history(self.context) if turn.meant == question]
         return any(share(said, content_units(turn.answer.text)) >= REPEATED for turn in before)
 
     def answers_earlier(self) -> str:
@@ -562,11 +562,11 @@ class Look:
         """Earlier turns in which something else was asked, when this turn asks something of its own."""
         if not self._asks_anew():
             return []
-        return [turn for turn in reversed(_with_history(self.exhibit)) if not _same(self.asked, turn.meant)]
+        return [turn for turn in reversed(_with_history(self.context)) if not _same(self.asked, turn.meant)]
 
     def _asks_anew(self) -> bool:
         """Whether the turn has a right answer of its own, or its words lead to another article."""
-        if self.exhibit.references:
+        if self.context.references:
             return True
         if self.corpus is None:
             return False
@@ -618,16 +618,16 @@ class Look:
         return UnsupportedStatement("unsupported", claim.text)
 
 
-def _with_history(exhibit: GradingContext) -> list[Turn]:
+def _with_history(context: GradingContext) -> list[Turn]:
     """The earlier turns, those of the case's own history first."""
-    lines = exhibit.case.history
+    lines = context.case.history
     pairs = [
         (user.content, desk.content)
         for user, desk in pairwise(lines)
         if user.role == "user" and desk.role == "assistant"
     ]
     told = [Turn(index=1, user=user, answer=Answer(text=desk)) for user, desk in pairs]
-    return [*told, *exhibit.earlier]
+    return [*told, *context.earlier]
 
 
 def _same(one: str, other: str) -> bool:

@@ -35,7 +35,11 @@ _KEPT = (
 def failed_cases(results: Results, fixes: Iterable[Fix]) -> tuple[Case, ...]:
     """The cases behind some fixes, in the order in which the run asked them."""
     wanted = {key for fix in fixes for key in fix.cases}
-    cases = {talk.case.id: talk.case for talk in results.conversations if talk.case.id in wanted}
+    cases = {
+        conversation.case.id: conversation.case
+        for conversation in results.conversations
+        if conversation.case.id in wanted
+    }
     return tuple(cases.values())
 
 
@@ -68,7 +72,7 @@ def _personas(results: Results, fixes: Iterable[Fix], held: Settings) -> list[st
     if not held.persona:
         return []
     met = {turn[0] for fix in fixes for turn in fix.turns}
-    concerned = {talk.persona for talk in results.conversations if talk.id in met}
+    concerned = {conversation.persona for conversation in results.conversations if conversation.id in met}
     files = [name for name in held.persona if Path(name).suffix]
     known = {Path(name).stem for name in files}
     names = [*files, *sorted(concerned - known)]

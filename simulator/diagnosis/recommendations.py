@@ -32,11 +32,11 @@ class Library:
     def __init__(self, results: Results, articles: Iterable[Passage] = ()) -> None:
         """The titles of `articles`, the knowledge base itself, go before those of what was retrieved."""
         self._titles: dict[str, str] = {}
-        self._ids = {key for talk in results.conversations for key in talk.case.passages}
+        self._ids = {key for conversation in results.conversations for key in conversation.case.passages}
         for passage in articles:
             self._add(passage)
-        for talk in results.conversations:
-            for turn in talk.turns:
+        for conversation in results.conversations:
+            for turn in conversation.turns:
                 for passage in turn.answer.passages:
                     self._add(passage)
 
@@ -160,7 +160,7 @@ def _fix(fix: Fix, found: Improvements, anchors: Anchors) -> dict[str, Any]:
     told = fix.model_dump(mode="json", exclude={"turns", "examples", "gain"})
     return told | {
         "gain": _rounded(fix.gain) if found.foretells else None,
-        "turns": [{"conversation": talk, "turn": turn} for talk, turn in fix.turns],
+        "turns": [{"conversation": conversation, "turn": turn} for conversation, turn in fix.turns],
         "examples": [_example(each, anchors) for each in fix.examples],
     }
 
@@ -207,7 +207,9 @@ class Gains:
 
 def _values(results: Results, summary: Summary, red: Collection[Key]) -> dict[Key, float]:
     """What the deciding judge gave the turns that count."""
-    spoken = {(talk.id, turn.index) for talk in results.conversations for turn in talk.turns}
+    spoken = {
+        (conversation.id, turn.index) for conversation in results.conversations for turn in conversation.turns
+    }
     customers = summary.simulator.customers
     left_out = set(customers.spoilt) - set(red) if customers.handling == "exclude" else set()
     counted = spoken - left_out
@@ -496,7 +498,9 @@ def _blamed(
 ) -> list[DiagnosedTurn]:
     """The red turns that have a cause, gravest first, with their articles as whole documents."""
     known = {(blame.conversation, blame.turn): blame for blame in blames}
-    passed_on = {talk.id for talk in results.conversations if talk.case.handover == "required"}
+    passed_on = {
+        conversation.id for conversation in results.conversations if conversation.case.handover == "required"
+    }
     return [
         DiagnosedTurn(
             red=red,
@@ -519,7 +523,9 @@ class _Maker:
     def __init__(self, results: Results, library: Library, gains: Gains, language: Language) -> None:
         self._library, self._gains, self._language = library, gains, language
         self._rows = results.run.asks_once
-        self._references = {talk.id: talk.case.references_at for talk in results.conversations}
+        self._references = {
+            conversation.id: conversation.case.references_at for conversation in results.conversations
+        }
 
     def fix(self, group: Group) -> Fix:
         """One thing to mend, not ranked yet."""

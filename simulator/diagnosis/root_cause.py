@@ -171,7 +171,7 @@ def _alike(right: Quantity, said: Quantity) -> bool:
 
 def _is_of_the_matter(passage: Passage, look: Look) -> bool:
     units = content_units(passage.text)
-    return any(share(topic_units(each), units) >= SAME_MATTER for each in references_of(look.exhibit))
+    return any(share(topic_units(each), units) >= SAME_MATTER for each in references_of(look.context))
 
 
 Articles = tuple[Passage, ...]
@@ -215,21 +215,29 @@ def looks(
     """The red turns, each with everything that bears on its cause."""
     corpus = Corpus(articles) if articles else None
     faults = spoilt_turns(results)
-    turns = {(talk.id, turn.index): (talk, turn) for talk in results.conversations for turn in talk.turns}
+    turns = {
+        (conversation.id, turn.index): (conversation, turn)
+        for conversation in results.conversations
+        for turn in conversation.turns
+    }
     scores: dict[tuple[str, int], dict[str, Score]] = {}
     for score in results.scores:
         scores.setdefault((score.conversation, score.turn), {})[score.judge] = score
     for red in summary.reddest:
         at = red.conversation, red.turn
         if at in turns:
-            exhibit = _exhibit(*turns[at])
-            yield Look(red, exhibit, scores.get(at, {}), corpus, found.get(at), faults.get(at))
+            context = _exhibit(*turns[at])
+            yield Look(red, context, scores.get(at, {}), corpus, found.get(at), faults.get(at))
 
 
-def _exhibit(talk: Conversation, turn: Turn) -> GradingContext:
-    earlier = tuple(each for each in talk.turns if each.index < turn.index)
+def _exhibit(conversation: Conversation, turn: Turn) -> GradingContext:
+    earlier = tuple(each for each in conversation.turns if each.index < turn.index)
     return GradingContext(
-        conversation=talk.id, case=talk.case, persona=talk.persona, turn=turn, earlier=earlier
+        conversation=conversation.id,
+        case=conversation.case,
+        persona=conversation.persona,
+        turn=turn,
+        earlier=earlier,
     )
 
 
@@ -442,8 +450,8 @@ def found_before(results: Results) -> dict[tuple[str, int], RetrievalCheck]:
 def as_note(found: Mapping[tuple[str, int], RetrievalCheck]) -> list[dict[str, Any]]:
     """The same as `found_before` reads it."""
     return [
-        {"conversation": talk, "turn": turn, **each.model_dump(mode="json")}
-        for (talk, turn), each in found.items()
+        {"conversation": conversation, "turn": turn, **each.model_dump(mode="json")}
+        for (conversation, turn), each in found.items()
     ]
 
 

@@ -77,7 +77,7 @@ def cut_off(look: Look) -> str:
 
 def needed(look: Look) -> str:
     """What the right answer says, shortened; empty where none is known."""
-    return "".join(say(look, "quote", text=quoted(each)) for each in references_of(look.exhibit)[:1])
+    return "".join(say(look, "quote", text=quoted(each)) for each in references_of(look.context)[:1])
 
 
 def unsaid(look: Look) -> str:

@@ -139,7 +139,7 @@ class Panel:
 
     async def grade(
         self,
-        exhibit: GradingContext,
+        context: GradingContext,
         done: Collection[str] = (),
         keep: Callable[[list[Score]], None] = lambda _: None,
     ) -> list[Score]:
@@ -152,7 +152,7 @@ class Panel:
 
         async def graded(judging: JudgeCall) -> list[Score]:
             try:
-                scores = await judging(exhibit, done)
+                scores = await judging(context, done)
             except BudgetSpent as error:
                 spent.append(error)
                 return []
@@ -190,34 +190,34 @@ class ModelJudge:
         self.rubric_hash = frame.fingerprint(rubrics, model.endpoint.model, alone=alone)
         self._forms: dict[tuple[str, ...], type[replies.Reply]] = {}
 
-    async def __call__(self, exhibit: GradingContext, done: Collection[str]) -> list[Score]:
+    async def __call__(self, context: GradingContext, done: Collection[str]) -> list[Score]:
         """Scores of the rubrics not yet done."""
         JUDGE.set(",".join(map(self._name, self.rubrics)))
         open_rubrics = [rubric for rubric in self.rubrics if self._name(rubric) not in done]
-        ruled = {r.name: by_rule(r, exhibit, self.frame, self._name(r)) for r in open_rubrics}
+        ruled = {r.name: by_rule(r, context, self.frame, self._name(r)) for r in open_rubrics}
         asked = [rubric for rubric in open_rubrics if ruled[rubric.name] is None]
-        verdicts = await self._vote(exhibit, asked) if asked else {}
+        verdicts = await self._vote(context, asked) if asked else {}
         return [ruled[r.name] or verdicts[r.name] for r in open_rubrics]
 
     def _name(self, rubric: Rubric) -> str:
         return rubric.name + self.filed
 
-    async def _vote(self, exhibit: GradingContext, asked: Sequence[Rubric]) -> dict[str, Score]:
+    async def _vote(self, context: GradingContext, asked: Sequence[Rubric]) -> dict[str, Score]:
         if self.votes == 1:
-            return await self._ask(exhibit, asked, 0)
+            return await self._ask(context, asked, 0)
         async with asyncio.TaskGroup() as tasks:
-            voting = [tasks.create_task(self._ask(exhibit, asked, vote)) for vote in range(self.votes)]
+            voting = [tasks.create_task(self._ask(context, asked, vote)) for vote in range(self.votes)]
         ballots = [vote.result() for vote in voting]
         return {rubric.name: settled([ballot[rubric.name] for ballot in ballots]) for rubric in asked}
 
-    async def _ask(self, exhibit: GradingContext, asked: Sequence[Rubric], vote: int) -> dict[str, Score]:
-        messages = self.frame.prompt(exhibit, asked, alone=self.alone)
-        seed = stable_int(self.seed, exhibit.conversation, exhibit.turn.index, *([vote] if vote else []))
-        again = functools.partial(self._again, exhibit, asked, messages)
+    async def _ask(self, context: GradingContext, asked: Sequence[Rubric], vote: int) -> dict[str, Score]:
+        messages = self.frame.prompt(context, asked, alone=self.alone)
+        seed = stable_int(self.seed, context.conversation, context.turn.index, *([vote] if vote else []))
+        again = functools.partial(self._again, context, asked, messages)
         parts: Parts
         try:
             if self.alone:
-                form, text = self._form(asked), functools.partial(self._told_again, exhibit)
+                form, text = self._form(asked), functools.partial(self._told_again, context)
                 parts = {asked[0].name: await self.model.ask(messages, form, text, seed=seed)}
             else:
                 parts = await ask_parts(self.model, messages, self._form(asked), again, seed=seed)
@@ -225,11 +225,11 @@ class ModelJudge:
             raise
         except ModelFailure as error:
             parts = dict.fromkeys((rubric.name for rubric in asked), error)
-        return {rubric.name: self._scored(rubric, parts[rubric.name], exhibit) for rubric in asked}
+        return {rubric.name: self._scored(rubric, parts[rubric.name], context) for rubric in asked}
 
     def _again(
         self,
-        exhibit: GradingContext,
+        context: GradingContext,
         asked: Sequence[Rubric],
         messages: Messages,
         problems: Mapping[str, ModelFailure],
@@ -242,16 +242,16 @@ class ModelJudge:
             problem = problems[broken[0].name]
             reply = problem.raw if isinstance(problem, MalformedReply) else reply
         if len(broken) < len(asked):
-            messages = self.frame.prompt(exhibit, broken, alone=alone)
+            messages = self.frame.prompt(context, broken, alone=alone)
         said = "; ".join(dict.fromkeys(map(str, problems.values())))
         told = [
             {"role": "assistant", "content": reply[:SHOWN_REPLY] or "-"},
-            {"role": "user", "content": self._told_again(exhibit, said)},
+            {"role": "user", "content": self._told_again(context, said)},
         ]
         return [*messages, *told], broken[0].form if alone else self._form(broken)
 
-    def _told_again(self, exhibit: GradingContext, problem: str) -> str:
-        return self.frame.text(exhibit.case.language, "again", problem=problem)
+    def _told_again(self, context: GradingContext, problem: str) -> str:
+        return self.frame.text(context.case.language, "again", problem=problem)
 
     def _form(self, asked: Sequence[Rubric]) -> type[replies.Reply]:
         if self.alone:
@@ -261,23 +261,23 @@ class ModelJudge:
             self._forms[names] = replies.form("grades", {rubric.name: rubric.form for rubric in asked})
         return self._forms[names]
 
-    def _scored(self, rubric: Rubric, filled: replies.Reply | ModelFailure, exhibit: GradingContext) -> Score:
+    def _scored(self, rubric: Rubric, filled: replies.Reply | ModelFailure, context: GradingContext) -> Score:
         """A filled-in form as a score: its last text before the verdict is the reason."""
         if isinstance(filled, ModelFailure):
-            return failed(self._name(rubric), exhibit, filled, self.rubric_hash)
-        verdict = rubric.kind.kept(getattr(filled, rubric.value), exhibit)
+            return failed(self._name(rubric), context, filled, self.rubric_hash)
+        verdict = rubric.kind.kept(getattr(filled, rubric.value), context)
         detail = encodable(kinds.told(filled.model_copy(update={rubric.value: verdict})))
-        if conflicts := _conflicts(rubric, detail, exhibit):
+        if conflicts := _conflicts(rubric, detail, context):
             told = {side: " ".join(text.split())[:LONGEST_SIDE] for side, text in conflicts[0].items()}
-            reason = self.frame.text(exhibit.case.language, "disagree", **told)
-            skipped = _bare(self._name(rubric), exhibit, "skipped", reason)
+            reason = self.frame.text(context.case.language, "disagree", **told)
+            skipped = _bare(self._name(rubric), context, "skipped", reason)
             return skipped.model_copy(update={"detail": {"conflicts": conflicts}, "rubric": self.rubric_hash})
         texts = [key for key, kind in rubric.fields.items() if kind == "text"]
-        raw = rubric.kind.raw(verdict, exhibit)
+        raw = rubric.kind.raw(verdict, context)
         score = Score(
             judge=self._name(rubric),
-            conversation=exhibit.conversation,
-            turn=exhibit.turn.index,
+            conversation=context.conversation,
+            turn=context.turn.index,
             state="scored",
             value=kinds.share_of(raw, rubric.scale),
             raw=raw,
@@ -287,8 +287,8 @@ class ModelJudge:
             detail=detail,
             rubric=self.rubric_hash,
         )
-        _, left_out = within(exhibit, LONGEST_MATERIAL)
-        return _unseen(score, left_out, exhibit, self.frame) if left_out else score
+        _, left_out = within(context, LONGEST_MATERIAL)
+        return _unseen(score, left_out, context, self.frame) if left_out else score
 
 
 class FormFiller:
@@ -300,12 +300,12 @@ class FormFiller:
         """`forms` reads a form by its name."""
         self.forms, self.frame, self.model, self.seed = forms, frame, model, seed
 
-    async def __call__(self, exhibit: GradingContext, name: str) -> replies.Reply:
+    async def __call__(self, context: GradingContext, name: str) -> replies.Reply:
         """The filled-in form; raises ModelFailure, which fails the grade."""
-        form, language = self.forms(name), exhibit.case.language
-        seed = stable_int(self.seed, exhibit.conversation, exhibit.turn.index)
+        form, language = self.forms(name), context.case.language
+        seed = stable_int(self.seed, context.conversation, context.turn.index)
         return await self.model.ask(
-            self.frame.prompt(exhibit, [form], alone=True),
+            self.frame.prompt(context, [form], alone=True),
             form.form,
             lambda problem: self.frame.text(language, "again", problem=problem),
             seed=seed,
@@ -321,16 +321,16 @@ class LexicalStandIn:
         """Without a stand-in of that name every turn is skipped, and says so."""
         self.rubric, self.stand_in, self.frame = rubric, stand_in, frame
 
-    async def __call__(self, exhibit: GradingContext, done: Collection[str]) -> list[Score]:
+    async def __call__(self, context: GradingContext, done: Collection[str]) -> list[Score]:
         """The one score, unless it is done."""
         name = self.rubric.name
         if name in done:
             return []
-        ruled = by_rule(self.rubric, exhibit, self.frame)
+        ruled = by_rule(self.rubric, context, self.frame)
         if ruled is None and self.stand_in is None:
-            reason = self.frame.text(exhibit.case.language, "no_stand_in", judge=name)
-            ruled = _bare(name, exhibit, "skipped", reason)
-        return [ruled or await counting(self.stand_in, exhibit)]  # type: ignore[arg-type]
+            reason = self.frame.text(context.case.language, "no_stand_in", judge=name)
+            ruled = _bare(name, context, "skipped", reason)
+        return [ruled or await counting(self.stand_in, context)]  # type: ignore[arg-type]
 
 
 class FunctionJudge:
@@ -360,32 +360,32 @@ class FunctionJudge:
                 )
                 raise InputError(msg)
 
-    async def __call__(self, exhibit: GradingContext, done: Collection[str]) -> list[Score]:
+    async def __call__(self, context: GradingContext, done: Collection[str]) -> list[Score]:
         """The one score, unless it is done."""
         if self.name in done:
             return []
         JUDGE.set(self.name)
-        material = {"references": exhibit.references, "passages": exhibit.turn.answer.passages}
-        known = {"labels": labels_of(exhibit.case, self.given["labels"])} if "labels" in self.given else {}
+        material = {"references": context.references, "passages": context.turn.answer.passages}
+        known = {"labels": labels_of(context.case, self.given["labels"])} if "labels" in self.given else {}
         wanted = {key: value for key, value in material.items() if key in self.parameters}
         absent = next((_NEED[key] for key, value in wanted.items() if not value), None)
-        ruled = _ruled(self.name, absent, exhibit, self.frame, self.scale)
+        ruled = _ruled(self.name, absent, context, self.frame, self.scale)
         if ruled is not None:
             return [ruled]
         try:
-            result = await self._called(exhibit, wanted | self.given | known)
-            return [self._filed(await result if inspect.isawaitable(result) else result, exhibit)]
+            result = await self._called(context, wanted | self.given | known)
+            return [self._filed(await result if inspect.isawaitable(result) else result, context)]
         except _STOPPING:
             raise
         except ModelFailure as error:
-            return [failed(self.name, exhibit, error, self.rubric)]
+            return [failed(self.name, context, error, self.rubric)]
         except (Exception, SystemExit) as error:  # a judge may be the user's own: it fails its grade only
             failure = ModelFailure("error", f"{type(error).__name__}: {error}")
-            return [failed(self.name, exhibit, failure, self.rubric)]
+            return [failed(self.name, context, failure, self.rubric)]
 
-    async def _called(self, exhibit: GradingContext, given: Mapping[str, Any]) -> Any:
+    async def _called(self, context: GradingContext, given: Mapping[str, Any]) -> Any:
         """What the function gives; it may block: never on the loop, where bots are timed."""
-        call = functools.partial(self.function, exhibit, **given)
+        call = functools.partial(self.function, context, **given)
         if is_async(self.function):
             return await call()
         if _is_of_the_shelf(self.function):
@@ -393,10 +393,10 @@ class FunctionJudge:
         async with self.one_at_a_time:  # code of the user's own need not stand to be called twice at once
             return await on_a_thread(call, name=self.name)
 
-    def _filed(self, verdict: Any, exhibit: GradingContext) -> Score:
+    def _filed(self, verdict: Any, context: GradingContext) -> Score:
         """The verdict under the judge's own name and turn, whatever it says of them itself."""
         score = score_of(verdict, self.scale, declared=declared_scale(self.function) is not None)
-        own = {"judge": self.name, "conversation": exhibit.conversation, "turn": exhibit.turn.index}
+        own = {"judge": self.name, "conversation": context.conversation, "turn": context.turn.index}
         return checked(Score, score.model_copy(update=own | {"rubric": self.rubric}))
 
 
@@ -424,59 +424,59 @@ def declared_scale(function: Callable[..., Any]) -> tuple[float, float] | None:
     return low, high
 
 
-def by_rule(rubric: Rubric, exhibit: GradingContext, frame: PromptFrame, name: str = "") -> Score | None:
+def by_rule(rubric: Rubric, context: GradingContext, frame: PromptFrame, name: str = "") -> Score | None:
     """What needs no model: what is missing skips, and no answer gets the lowest grade."""
     name = name or rubric.name
-    if exhibit.turn.answer.error is not None and rubric.grades != "answer" and not exhibit.turn.unrecorded:
+    if context.turn.answer.error is not None and rubric.grades != "answer" and not context.turn.unrecorded:
         if rubric.grades == "customer":
             return None
-        return _bare(name, exhibit, "skipped", frame.text(exhibit.case.language, "no_passages"))
-    return _ruled(name, rubric.missing(exhibit), exhibit, frame, rubric.scale)
+        return _bare(name, context, "skipped", frame.text(context.case.language, "no_passages"))
+    return _ruled(name, rubric.missing(context), context, frame, rubric.scale)
 
 
 def _ruled(
-    judge: str, missing: str | None, exhibit: GradingContext, frame: PromptFrame, scale: tuple[float, float]
+    judge: str, missing: str | None, context: GradingContext, frame: PromptFrame, scale: tuple[float, float]
 ) -> Score | None:
-    language, error = exhibit.case.language, exhibit.turn.answer.error
-    if exhibit.turn.unrecorded:
-        return _bare(judge, exhibit, "skipped", frame.text(language, "unrecorded"))
+    language, error = context.case.language, context.turn.answer.error
+    if context.turn.unrecorded:
+        return _bare(judge, context, "skipped", frame.text(language, "unrecorded"))
     if missing == "reference":
         return _bare(
-            judge, exhibit, "skipped", frame.text(language, "no_reference", turn=str(exhibit.turn.index))
+            judge, context, "skipped", frame.text(language, "no_reference", turn=str(context.turn.index))
         )
     if error is not None:
         reason = frame.text(language, "no_answer", kind=error.kind)
         lowest = {"value": kinds.share_of(scale[0], scale), "raw": scale[0], "scale": scale, "by_rule": True}
-        return _bare(judge, exhibit, "scored", reason).model_copy(update=lowest | {"severity": "major"})
+        return _bare(judge, context, "scored", reason).model_copy(update=lowest | {"severity": "major"})
     if missing in ("passages", "retrieval"):
-        return _bare(judge, exhibit, "skipped", frame.text(language, "no_passages"))
+        return _bare(judge, context, "skipped", frame.text(language, "no_passages"))
     return None
 
 
-def _conflicts(rubric: Rubric, detail: Mapping[str, Any], exhibit: GradingContext) -> list[dict[str, str]]:
+def _conflicts(rubric: Rubric, detail: Mapping[str, Any], context: GradingContext) -> list[dict[str, str]]:
     """Where reference and passages contradict each other, both of which the judge must have seen."""
-    if not exhibit.turn.answer.passages or not (exhibit.references or exhibit.case_references):
+    if not context.turn.answer.passages or not (context.references or context.case_references):
         return []
     return [each for key, kind in rubric.fields.items() if kind == "conflicts" for each in detail[key]]
 
 
-def _unseen(score: Score, left_out: int, exhibit: GradingContext, frame: PromptFrame) -> Score:
+def _unseen(score: Score, left_out: int, context: GradingContext, frame: PromptFrame) -> Score:
     """The score with a note that some passages were too long to be shown to the judge."""
-    note = frame.text(exhibit.case.language, "left_out", count=str(left_out))
+    note = frame.text(context.case.language, "left_out", count=str(left_out))
     detail = {**score.detail, "passages_left_out": left_out}
     return score.model_copy(update={"reason": f"{score.reason} {note}".strip(), "detail": detail})
 
 
-def failed(judge: str, exhibit: GradingContext, error: ModelFailure, rubric: str) -> Score:
+def failed(judge: str, context: GradingContext, error: ModelFailure, rubric: str) -> Score:
     """The judging itself failed: not the bot's fault, so no grade, but counted."""
     kept: dict[str, str] = {"kind": error.failure.kind}
     if isinstance(error, MalformedReply):
         kept["reply"] = encodable(error.raw[:KEPT_REPLY])
     reason = " ".join(encodable(str(error)).split())
-    return _bare(judge, exhibit, "failed", reason).model_copy(update={"detail": kept, "rubric": rubric})
+    return _bare(judge, context, "failed", reason).model_copy(update={"detail": kept, "rubric": rubric})
 
 
-def _bare(judge: str, exhibit: GradingContext, state: State, reason: str) -> Score:
+def _bare(judge: str, context: GradingContext, state: State, reason: str) -> Score:
     return Score(
-        judge=judge, conversation=exhibit.conversation, turn=exhibit.turn.index, state=state, reason=reason
+        judge=judge, conversation=context.conversation, turn=context.turn.index, state=state, reason=reason
     )

@@ -138,7 +138,7 @@ class Verdict(NamedTuple):
 
 def without(reading: Reading, lacking: str) -> Verdict:
     """No grade, for want of a `reference`, `passages` or `statements`."""
-    return Verdict(None, reading.say(f"no_{lacking}", turn=str(reading.exhibit.turn.index)), {})
+    return Verdict(None, reading.say(f"no_{lacking}", turn=str(reading.context.turn.index)), {})
 
 
 def supported_grade(support: Support) -> float:
@@ -190,7 +190,7 @@ def lacking(reading: Reading) -> list[str]:
 
 def similarity(reading: Reading) -> Verdict:
     """How far the answer says what the nearest reference says. Figures and yes or no weigh most."""
-    if not reading.exhibit.references:
+    if not reading.context.references:
         return without(reading, "reference")
     return Verdict(agreed_grade(reading.agreement), compared(reading), agreement_detail(reading))
 
@@ -299,8 +299,8 @@ def claimwise_claims(reading: Reading) -> Verdict:
 
 def check(reading: Reading) -> list[CheckedClaim]:
     """The claims of an answer in their order, each held against this turn's passages."""
-    passages = reading.exhibit.turn.answer.passages[:MOST_PASSAGES]
-    told = quantities(reading.exhibit.turn.user)
+    passages = reading.context.turn.answer.passages[:MOST_PASSAGES]
+    told = quantities(reading.context.turn.user)
     everything = _with(known_of(tuple(passage.text for passage in passages)), told)
     return [_checked(text, passages, everything, told) for text in split(reading)]
 
@@ -426,7 +426,7 @@ def felt(text: str, language: Language) -> Felt:
 
 def tone(reading: Reading) -> Verdict:
     """The customer's feeling in this turn, from -2 (angry) over 0 (even) to 2 (delighted)."""
-    found, say = felt(reading.exhibit.turn.user, reading.language), reading.say
+    found, say = felt(reading.context.turn.user, reading.language), reading.say
     raw = _whole(found.strength)
     detail: dict[str, JsonValue] = {
         "feeling": raw,
@@ -456,14 +456,14 @@ SAME = 4
 
 def llm_similarity(reading: Reading) -> Verdict:
     """How far (0..1) the answer says what the nearest reference says."""
-    if not reading.exhibit.references:
+    if not reading.context.references:
         return without(reading, "reference")
     return Verdict(round(reading.agreement.score, 4), compared(reading), agreement_detail(reading), (0, 1))
 
 
 def llm_correctness(reading: Reading) -> Verdict:
     """1 when the answer says what the nearest reference says, and neither another amount nor the opposite."""
-    if not reading.exhibit.references:
+    if not reading.context.references:
         return without(reading, "reference")
     found = reading.agreement
     differs = bool(found.instead or found.contradicted)
@@ -473,11 +473,11 @@ def llm_correctness(reading: Reading) -> Verdict:
 
 def context_precision(reading: Reading) -> Verdict:
     """Whether the useful passages come first: average precision (0..1, RAGAS) in the retriever's order."""
-    passages = reading.exhibit.turn.answer.passages
+    passages = reading.context.turn.answer.passages
     if not passages:
         return without(reading, "passages")
     judged = [Usefulness(id=each.id, useful=int(is_useful(reading, each.text))) for each in passages]
-    raw = average_precision(judged, reading.exhibit)
+    raw = average_precision(judged, reading.context)
     useless = [each.text for each, verdict in zip(passages, judged, strict=True) if not verdict.useful]
     told: list[JsonValue] = [each.model_dump() for each in judged]
     said = [reading.say("useful", found=str(len(passages) - len(useless)), count=str(len(passages)))]
@@ -488,7 +488,7 @@ def context_precision(reading: Reading) -> Verdict:
 
 def context_recall(reading: Reading) -> Verdict:
     """The share (0..1, RAGAS) of what the reference states that a passage holds."""
-    if not reading.exhibit.references:
+    if not reading.context.references:
         return without(reading, "reference")
     if not reading.passages:
         return without(reading, "passages")
@@ -507,7 +507,7 @@ def context_recall(reading: Reading) -> Verdict:
 
 def statements(reading: Reading) -> list[str]:
     """What the nearest reference of this turn states, sentence by sentence; none when it declines."""
-    references = reading.exhibit.references
+    references = reading.context.references
     nearest = max(references, key=lambda text: coverage(text, [reading.answer]), default="")
     return list(claims(nearest, reading.language))
 
@@ -518,7 +518,7 @@ def is_useful(reading: Reading, passage: str) -> bool:
     stated = statements(reading)
     if stated:
         return any(reaches(share(topic_units(text), units), "holds_reference") for text in stated)
-    asked = (reading.exhibit.turn.user, reading.case.question)
+    asked = (reading.context.turn.user, reading.case.question)
     return any(reaches(coverage(need, [passage]), "holds_question") for need in asked)
 
 
@@ -527,7 +527,7 @@ def found_in(reading: Reading, statement: str) -> Statement:
     wanted, numbers = topic_units(statement), quantities(statement)
     whole = [
         (share(wanted, content_units(passage.text)), passage.id)
-        for passage in reading.exhibit.turn.answer.passages
+        for passage in reading.context.turn.answer.passages
         if not unmatched(numbers, quantities(passage.text))
     ]
     best, where = max(whole, default=(0.0, ""))
@@ -595,7 +595,7 @@ def _shown(grade: float) -> float:
 
 def _against(reading: Reading) -> str:
     """What Correctness is held against: the turn's reference, else its passages, else neither."""
-    return "reference" if reading.exhibit.references else "passages" if reading.passages else "neither"
+    return "reference" if reading.context.references else "passages" if reading.passages else "neither"
 
 
 def _comforting(reading: Reading) -> Marks:
@@ -664,7 +664,7 @@ def _completeness(reading: Reading, relevant: float) -> float:
     A turn without one is judged half by the question and half by the case's references, if it has any;
     while nothing of these has been said in any turn, at most 2.
     """
-    if reading.exhibit.references:
+    if reading.context.references:
         return grade_of(reading.agreement.recall, "similarity")
     if not reading.known:
         return relevant
@@ -679,7 +679,7 @@ def _correctness(reading: Reading) -> float:
     The opposite of the reference, or another amount where it has one, is wrong: at most 2. What agrees with
     it is at least a 4, unless something beside it is invented.
     """
-    if not reading.passages and not reading.exhibit.references:
+    if not reading.passages and not reading.context.references:
         return 4
     found, evidence = reading.agreement, reading.evidence
     if found.contradicted or found.instead:
@@ -702,7 +702,7 @@ def _remarks(reading: Reading, marks: Marks) -> list[str]:
     if reading.expected == "refuse" and marks.conclusion == "rightly_refused" and not reading.has_contact:
         said.append(reading.say("no_contact"))
     if reading.expected == "answer" and not reading.refused:
-        said += differing(reading, reading.agreement) if reading.exhibit.references else []
+        said += differing(reading, reading.agreement) if reading.context.references else []
         said += lacking(reading) if reading.passages else []
     if reading.repeats:
         said.append(reading.say("repeated"))
@@ -711,14 +711,14 @@ def _remarks(reading: Reading, marks: Marks) -> list[str]:
 
 def _steps(reading: Reading) -> list[str]:
     say = reading.say
-    steps = [say("step_need", quote=quoted(reading.exhibit.turn.user))]
+    steps = [say("step_need", quote=quoted(reading.context.turn.user))]
     if reading.handed_over:
         steps.append(say("step_handed_over"))
     elif reading.refused:
         steps.append(say("step_refused"))
     else:
         steps.append(say("step_answer", count=str(len(sentences(reading.answer)))))
-    if reading.exhibit.references:
+    if reading.context.references:
         steps.append(say("matched", share=percent(reading.agreement.recall)))
     else:
         steps.append(say("step_no_reference"))
@@ -760,19 +760,19 @@ class LexicalJudge:
         self.name, self.rubric = name, rubric_of(name)
         self._verdict = STAND_INS[name]
 
-    async def __call__(self, exhibit: GradingContext) -> Score:
+    async def __call__(self, context: GradingContext) -> Score:
         """As `graded`."""
-        return self.graded(exhibit)
+        return self.graded(context)
 
-    def graded(self, exhibit: GradingContext) -> Score:
+    def graded(self, context: GradingContext) -> Score:
         """The grade of one turn, on the judge's scale; skipped where what it compares with is missing."""
-        reading = Reading(exhibit)
+        reading = Reading(context)
         verdict = self._verdict(reading)
         graded = verdict.raw is not None
         return Score(
             judge=self.name,
-            conversation=exhibit.conversation,
-            turn=exhibit.turn.index,
+            conversation=context.conversation,
+            turn=context.turn.index,
             state="scored" if graded else "skipped",
             value=None if verdict.raw is None else share_of(verdict.raw, verdict.scale),
             raw=verdict.raw,

@@ -138,31 +138,31 @@ class Parts(NamedTuple):
     extra: tuple[str, ...] = ()
 
 
-def parts_of(outputs: Outputs, exhibit: GradingContext) -> Parts:
+def parts_of(outputs: Outputs, context: GradingContext) -> Parts:
     """The outputs that the references have; without any reference, those that the file names.
 
     References that are no JSON objects make the whole answer one output, `default`.
     """
-    objects = [found for text in exhibit.references if (found := whole_object(text)) is not None]
+    objects = [found for text in context.references if (found := whole_object(text)) is not None]
     if objects:
-        return _by_reference(outputs, exhibit, objects)
+        return _by_reference(outputs, context, objects)
     named = [name for name in outputs.named if name != DEFAULT]
-    if not exhibit.references and named:
-        return _split(exhibit, [(name, outputs.metrics(name), ()) for name in named], {})
-    references = tuple(map(output_text, exhibit.references))
-    whole = Part(DEFAULT, outputs.default, output_text(exhibit.turn.answer.text), references)
+    if not context.references and named:
+        return _split(context, [(name, outputs.metrics(name), ()) for name in named], {})
+    references = tuple(map(output_text, context.references))
+    whole = Part(DEFAULT, outputs.default, output_text(context.turn.answer.text), references)
     return Parts((whole,) if whole.metrics else ())
 
 
 Wanted = tuple[str, tuple[Metric, ...], tuple[str, ...]]
 
 
-def _by_reference(outputs: Outputs, exhibit: GradingContext, objects: Sequence[Object]) -> Parts:
+def _by_reference(outputs: Outputs, context: GradingContext, objects: Sequence[Object]) -> Parts:
     wanted: list[Wanted] = []
     for name in output_names(outputs, objects[0]):
         right = [text for found in objects if (text := text_at(found, name)) is not None]
         wanted.append((name, outputs.metrics(name), tuple(dict.fromkeys(right))))
-    return _split(exhibit, wanted, {key: None for found in objects for key in found})
+    return _split(context, wanted, {key: None for found in objects for key in found})
 
 
 def output_names(outputs: Outputs, reference: Object) -> list[str]:
@@ -178,9 +178,9 @@ def output_names(outputs: Outputs, reference: Object) -> list[str]:
     return [*plain, *inside]
 
 
-def _split(exhibit: GradingContext, wanted: Iterable[Wanted], known: Iterable[str]) -> Parts:
+def _split(context: GradingContext, wanted: Iterable[Wanted], known: Iterable[str]) -> Parts:
     """Each wanted output with its text in the answer, or what of it is missing."""
-    wanted, answer = list(wanted), exhibit.turn.answer
+    wanted, answer = list(wanted), context.turn.answer
     names = [name for name, _, _ in wanted]
     known = {*known, *(name.partition(".")[0] for name in names), *names}
     found = None if answer.error else object_within(answer.text, known)
@@ -192,12 +192,12 @@ def _split(exhibit: GradingContext, wanted: Iterable[Wanted], known: Iterable[st
     return Parts(tuple(parts), tuple(key for key in found or () if key not in known))
 
 
-def exhibit_of(part: Part, exhibit: GradingContext) -> GradingContext:
+def context_of(part: Part, context: GradingContext) -> GradingContext:
     """What is put before the judges of one output: its text as the answer, its references as the case's."""
-    turn, case = exhibit.turn, exhibit.case
+    turn, case = context.turn, context.case
     answer = turn.answer if turn.answer.error else turn.answer.model_copy(update={"text": part.answer})
     references = ((),) * (turn.index - 1) + (part.references,)
-    return exhibit.model_copy(
+    return context.model_copy(
         update={
             "turn": turn.model_copy(update={"answer": answer}),
             "case": case.model_copy(update={"references": references}),
@@ -327,9 +327,9 @@ class OutputJudges:
         """Counts how many unnamed outputs there are in a row at most."""
         self.unnamed = most_unnamed(self.file, cases)
 
-    def names(self, exhibit: GradingContext) -> set[str]:
+    def names(self, context: GradingContext) -> set[str]:
         """What the scores of this row's outputs are filed under."""
-        parts = parts_of(self.file, exhibit).parts
+        parts = parts_of(self.file, context).parts
         return {f"{part.output}.{metric.filed}" for part in parts for metric in part.metrics}
 
     def panel(
@@ -361,47 +361,47 @@ class OutputPanel(Panel):
         self.outputs, self.judgings_of = outputs, judgings_of
 
     async def grade(
-        self, exhibit: GradingContext, done: Collection[str] = (), keep: Keep = lambda _: None
+        self, context: GradingContext, done: Collection[str] = (), keep: Keep = lambda _: None
     ) -> list[Score]:
         """The scores of a row, and whether all of it passed; as `Panel.grade` does.
 
         `done` may map names to scores: what the verdict on the whole row then needs no second grading for.
         """
         known = done if isinstance(done, Mapping) else {}
-        split = parts_of(self.outputs, exhibit)
+        split = parts_of(self.outputs, context)
         asked = [
             judging
             for part in split.parts
             for metric in part.metrics
-            for judging in self._judgings(part, metric, exhibit)
+            for judging in self._judgings(part, metric, context)
         ]
-        scores = await Panel([*self.judgings, *asked]).grade(exhibit, _open(done, known), keep)
+        scores = await Panel([*self.judgings, *asked]).grade(context, _open(done, known), keep)
         if PASSED in done or not self.outputs.decides:
             return scores
         every = {**known, **{score.judge: score for score in scores}}
-        verdict = self._verdict(exhibit, list(every.values()), split.extra)
+        verdict = self._verdict(context, list(every.values()), split.extra)
         keep([verdict])
         return [*scores, verdict]
 
-    def _judgings(self, part: Part, metric: Metric, exhibit: GradingContext) -> list[JudgeCall]:
+    def _judgings(self, part: Part, metric: Metric, context: GradingContext) -> list[JudgeCall]:
         """Those of one judge of one output, or the score itself where no judge is needed."""
         inner, by_reference = self.judgings_of[metric.judge]
-        ruled = _ruled(part, metric, exhibit, by_reference)
+        ruled = _ruled(part, metric, context, by_reference)
         return [_already(ruled)] if ruled else [_of_output(each, part, metric) for each in inner]
 
-    def _verdict(self, exhibit: GradingContext, scores: Sequence[Score], extra: Sequence[str]) -> Score:
+    def _verdict(self, context: GradingContext, scores: Sequence[Score], extra: Sequence[str]) -> Score:
         """Whether every output reached its thresholds: what gate, colour and history go by."""
         mine = [score for score in scores if "output" in score.detail and "@" not in score.judge]
         missed = [score for score in mine if score.detail.get("passed") is False]
         undecided = [score for score in mine if score.state == "failed" and "threshold" in score.detail]
         decided = [score for score in mine if "passed" in score.detail]
-        language = exhibit.case.language
+        language = context.case.language
         comma = TEXTS(language, "comma")
         detail: dict[str, Any] = {"missed": [score.judge for score in missed], "extra": list(extra)}
         fields: dict[str, Any] = {"rubric": self.outputs.fingerprint}
         if missed:
-            reason = comma.join(_told(score, exhibit) for score in missed)
-            unanswered = exhibit.turn.answer.error is not None
+            reason = comma.join(_told(score, context) for score in missed)
+            unanswered = context.turn.answer.error is not None
             fields |= {"state": "scored", "value": 0.0, "raw": 0.0, "by_rule": unanswered}
             kinds = [kind for score in missed if (kind := score.detail.get("not_extracted"))]
             detail |= {"not_extracted": kinds[0]} if kinds else {}
@@ -415,7 +415,7 @@ class OutputPanel(Panel):
         else:
             reason = TEXTS(language, "all_passed")
             fields |= {"state": "scored", "value": 1.0, "raw": 1.0}
-        return _score(PASSED, exhibit, scale=(0, 1), reason=reason, detail=detail, **fields)
+        return _score(PASSED, context, scale=(0, 1), reason=reason, detail=detail, **fields)
 
 
 def _open(done: Collection[str], known: Mapping[str, Score]) -> Collection[str]:
@@ -429,27 +429,27 @@ def _filed_as(judging: JudgeCall) -> str:
     return str(getattr(rubrics[0], "name", "") or getattr(judging, "name", ""))
 
 
-def _ruled(part: Part, metric: Metric, exhibit: GradingContext, by_reference: bool) -> Score | None:
+def _ruled(part: Part, metric: Metric, context: GradingContext, by_reference: bool) -> Score | None:
     """The score that takes no judge: of what could not be extracted, and of empty texts."""
-    language = exhibit.case.language
+    language = context.case.language
     if part.missing:
         reason = TEXTS(language, f"not_{part.missing}", output=part.output)
         told = {"reason": reason, "detail": {"not_extracted": part.missing}, "by_rule": True}
-        return _graded(part, metric, exhibit, right=False, **told)
-    if not by_reference or not part.references or exhibit.turn.answer.error:
+        return _graded(part, metric, context, right=False, **told)
+    if not by_reference or not part.references or context.turn.answer.error:
         return None
     blank = not part.answer.strip()
     may_be, must_be = (how(not text.strip() for text in part.references) for how in (any, all))
     if blank and may_be:
-        return _graded(part, metric, exhibit, right=True, reason=TEXTS(language, "both_blank"))
+        return _graded(part, metric, context, right=True, reason=TEXTS(language, "both_blank"))
     if blank or must_be:
-        return _graded(part, metric, exhibit, right=False, reason=TEXTS(language, "one_blank"))
+        return _graded(part, metric, context, right=False, reason=TEXTS(language, "one_blank"))
     return None
 
 
-def _graded(part: Part, metric: Metric, exhibit: GradingContext, *, right: bool, **told: Any) -> Score:
+def _graded(part: Part, metric: Metric, context: GradingContext, *, right: bool, **told: Any) -> Score:
     grade = {"value": float(right), "raw": metric.scale[right], "scale": metric.scale}
-    score = _score(f"{part.output}.{metric.filed}", exhibit, state="scored", **grade, **told)
+    score = _score(f"{part.output}.{metric.filed}", context, state="scored", **grade, **told)
     return _held(score, part, metric)
 
 
@@ -464,9 +464,9 @@ def _of_output(inner: JudgeCall, part: Part, metric: Metric) -> JudgeCall:
     """A judging that is shown one output instead of the whole answer."""
     own, called = f"{part.output}.{metric.filed}", _filed_as(inner)
 
-    async def judging(exhibit: GradingContext, done: Collection[str]) -> list[Score]:
+    async def judging(context: GradingContext, done: Collection[str]) -> list[Score]:
         marks = [name.removeprefix(own) for name in done if name.partition("@")[0] == own]
-        found = await inner(exhibit_of(part, exhibit), {f"{called}{mark}" for mark in marks})
+        found = await inner(context_of(part, context), {f"{called}{mark}" for mark in marks})
         return [_held(_renamed(score, own), part, metric) for score in found]
 
     return judging
@@ -498,13 +498,13 @@ def _passes(score: Score, part: Part, metric: Metric) -> bool:
     return metric.judge in COMPARES and is_reference(part)
 
 
-def _told(score: Score, exhibit: GradingContext) -> str:
+def _told(score: Score, context: GradingContext) -> str:
     """Which output missed what."""
     if "not_extracted" in score.detail:
-        return TEXTS(exhibit.case.language, "missed_text", name=score.judge)
+        return TEXTS(context.case.language, "missed_text", name=score.judge)
     value, threshold = f"{score.raw:.3g}", f"{score.detail.get('threshold'):g}"
-    return TEXTS(exhibit.case.language, "missed", name=score.judge, value=value, threshold=threshold)
+    return TEXTS(context.case.language, "missed", name=score.judge, value=value, threshold=threshold)
 
 
-def _score(judge: str, exhibit: GradingContext, **fields: Any) -> Score:
-    return Score(judge=judge, conversation=exhibit.conversation, turn=exhibit.turn.index, **fields)
+def _score(judge: str, context: GradingContext, **fields: Any) -> Score:
+    return Score(judge=judge, conversation=context.conversation, turn=context.turn.index, **fields)

@@ -106,7 +106,7 @@ def contest(results: Results) -> RequestedMetrics:
     """The contest's figures of a run: the metrics that its settings name."""
     named: Any = results.run.settings.get("judges") or ()
     judges = {judge_name(str(name)) for name in named}
-    planned = sum(len(talk.turns) for talk in results.conversations)
+    planned = sum(len(conversation.turns) for conversation in results.conversations)
     by_judge: dict[str, list[Score]] = {judge: [] for judge in _NAME_OF if judge in judges}
     for score in results.scores:
         if score.judge in by_judge:
@@ -190,9 +190,9 @@ class Grading:
         verdict = (PASSED,) if self.outputs and self.outputs.file.decides else ()
         return (*verdict, *self.whole, *beside)
 
-    def names_of(self, exhibit: GradingContext) -> set[str]:
+    def names_of(self, context: GradingContext) -> set[str]:
         """What scores of this turn are filed under: it depends on the outputs that its answer should have."""
-        return {*self.names, *(self.outputs.names(exhibit) if self.outputs else ())}
+        return {*self.names, *(self.outputs.names(context) if self.outputs else ())}
 
     @property
     def asked(self) -> list[tuple[str, Judge]]:

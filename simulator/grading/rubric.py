@@ -112,11 +112,11 @@ class ReplySchema:
         left_out = {key: kind.left_out for key, kind in described.items() if kind.left_out is not ...}
         return replies.form(self.name, {key: kind.type for key, kind in described.items()}, left_out)
 
-    def missing(self, exhibit: GradingContext) -> str | None:
+    def missing(self, context: GradingContext) -> str | None:
         """What is needed and the exhibit does not have."""
-        answer = exhibit.turn.answer
+        answer = context.turn.answer
         has = {
-            "reference": bool(exhibit.references),
+            "reference": bool(context.references),
             "passages": bool(answer.passages),
             "retrieval": bool(answer.passages) or answer.shows_passages,
         }
@@ -191,17 +191,17 @@ class PromptFrame:
         return render(self._tables[language][key], **values)
 
     def prompt(
-        self, exhibit: GradingContext, rubrics: Sequence[ReplySchema], *, alone: bool
+        self, context: GradingContext, rubrics: Sequence[ReplySchema], *, alone: bool
     ) -> list[dict[str, str]]:
         """What the model is sent: rules and guidelines, then the material, then the task.
 
         The shared part comes first, so that an endpoint's prompt cache serves every judge of a turn.
         """
-        language = exhibit.case.language
+        language = context.case.language
         task = self.task(language, rubrics, alone=alone)
         return [
             {"role": "system", "content": self._system(language)},
-            {"role": "user", "content": f"{self._quoted(exhibit)}\n\n{task}"},
+            {"role": "user", "content": f"{self._quoted(context)}\n\n{task}"},
         ]
 
     def task(self, language: Language, rubrics: Sequence[ReplySchema], *, alone: bool) -> str:
@@ -216,10 +216,10 @@ class PromptFrame:
             self._systems[language] = self.text(language, "system", guidelines=self._guidelines[language])
         return self._systems[language]
 
-    def _quoted(self, exhibit: GradingContext) -> str:
+    def _quoted(self, context: GradingContext) -> str:
         """The material; the judges of a turn are asked one after the other, and share it."""
-        if self._shown[0] is not exhibit:
-            self._shown = (exhibit, self._material(exhibit))
+        if self._shown[0] is not context:
+            self._shown = (context, self._material(context))
         return self._shown[1]
 
     def _task(self, language: Language, rubrics: Sequence[ReplySchema], *, alone: bool) -> str:
@@ -269,16 +269,16 @@ class PromptFrame:
         ]
         return fingerprint(*texts, model)
 
-    def _material(self, exhibit: GradingContext) -> str:
-        language, answer = exhibit.case.language, exhibit.turn.answer
+    def _material(self, context: GradingContext) -> str:
+        language, answer = context.case.language, context.turn.answer
         nothing = self.text(language, "nothing")
-        shown, left_out = within(exhibit, LONGEST_MATERIAL)
-        history = _said_before(exhibit)
+        shown, left_out = within(context, LONGEST_MATERIAL)
+        history = _said_before(context)
         given = [f"[{p.id}] {p.text}" for p in shown] or [nothing]
-        references = exhibit.references or exhibit.case_references or (nothing,)
+        references = context.references or context.case_references or (nothing,)
         # A bot that knows its own answer and passages still cannot know the code of any block.
         said = (text for line in history for text in line)
-        seal = fingerprint(*said, exhibit.turn.user, answer.text, *given, *references)
+        seal = fingerprint(*said, context.turn.user, answer.text, *given, *references)
         passages = [quote("passage", text, seal) for text in given]
         if left_out:
             passages.append(self.text(language, "cut", count=str(left_out)))
@@ -287,31 +287,31 @@ class PromptFrame:
             "material",
             history="\n".join(quote(who, text, f"{seal}{at}") for at, (who, text) in enumerate(history))
             or nothing,
-            question=quote("question", exhibit.turn.user, seal),
+            question=quote("question", context.turn.user, seal),
             passages="\n".join(passages),
             answer=quote("answer", answer.text, seal),
-            reference=self._reference(exhibit, [quote("reference", text, seal) for text in references], seal),
+            reference=self._reference(context, [quote("reference", text, seal) for text in references], seal),
         )
 
-    def _reference(self, exhibit: GradingContext, quoted: list[str], seal: str) -> str:
+    def _reference(self, context: GradingContext, quoted: list[str], seal: str) -> str:
         """The references and what is on record about their question: on later turns the first one."""
-        case, language = exhibit.case, exhibit.case.language
-        is_later = exhibit.turn.index > 1
-        if is_later and exhibit.references:
+        case, language = context.case, context.case.language
+        is_later = context.turn.index > 1
+        if is_later and context.references:
             return "\n".join(quoted)
         if case.answerable is not None:
             quoted = [*quoted, self.text(language, "answerable" if case.answerable else "unanswerable")]
-        if not is_later or (not exhibit.case_references and case.answerable is None):
+        if not is_later or (not context.case_references and case.answerable is None):
             return "\n".join(quoted)
         question = quote("first", case.question, seal)
         return self.text(language, "first_reference", question=question, reference="\n".join(quoted))
 
 
-def _said_before(exhibit: GradingContext) -> list[tuple[str, str]]:
+def _said_before(context: GradingContext) -> list[tuple[str, str]]:
     """Who said what before this turn; each message is quoted by itself, so that none can forge another."""
-    history = exhibit.case.history
+    history = context.case.history
     lines = [("customer" if message.role == "user" else "desk", message.content) for message in history]
-    for turn in exhibit.earlier:
+    for turn in context.earlier:
         lines += [("customer", turn.user), ("desk", turn.answer.text)]
     return [(who, text[:LONGEST_EARLIER]) for who, text in lines]
 
@@ -320,11 +320,11 @@ def _listed(value: Any) -> list[str]:
     return [value] if isinstance(value, str) else list(value)
 
 
-def within(exhibit: GradingContext, limit: int) -> tuple[list[Passage], int]:
+def within(context: GradingContext, limit: int) -> tuple[list[Passage], int]:
     """The passages that fit into `limit` characters, in the retriever's order, and how many do not."""
     shown: list[Passage] = []
     used = 0
-    passages = exhibit.turn.answer.passages
+    passages = context.turn.answer.passages
     for passage in passages:
         used += len(passage.text)
         if used > limit and shown:

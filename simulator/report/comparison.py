@@ -86,8 +86,8 @@ class ComparisonText:
         if changes.verdict == "not_enough":
             yield Said(self.say("few", cases=FEWEST_CASES, pairs=FEWEST_PAIRS))
         if row and row.more and changes.verdict in ("not_enough", "no_difference"):
-            talks = ceil(row.more * changes.paired / row.cases)
-            yield Said(self.say("more", n=row.more, talks=talks))
+            conversations = ceil(row.more * changes.paired / row.cases)
+            yield Said(self.say("more", n=row.more, conversations=conversations))
         yield from self._guarded()
         yield from self._lines()
         if changes.changed:

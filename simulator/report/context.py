@@ -221,20 +221,22 @@ def _played(summary: Summary, words: Words) -> list[Note]:
 class StoredScores(Mapping[tuple[str, int], Mapping[str, Score]]):
     """The scores of each turn of a large data set; only those of one conversation are held."""
 
-    def __init__(self, talks: StoredConversations) -> None:
+    def __init__(self, conversations: StoredConversations) -> None:
         """Knows where they are."""
-        self._talks, self._last, self._found = talks, "", dict[int, dict[str, Score]]()
+        self._talks, self._last, self._found = conversations, "", dict[int, dict[str, Score]]()
 
     def __getitem__(self, key: tuple[str, int]) -> Mapping[str, Score]:
         """Those of a turn, by judge."""
-        talk, turn = key
-        if talk != self._last:
-            self._last, ((_, self._found),) = talk, self._talks.with_scores([talk])
+        conversation, turn = key
+        if conversation != self._last:
+            self._last, ((_, self._found),) = conversation, self._talks.with_scores([conversation])
         return self._found[turn]
 
     def __iter__(self) -> Iterator[tuple[str, int]]:
         """The turns that have scores."""
-        return ((talk.id, turn) for talk, by_turn in self._talks.with_scores() for turn in by_turn)
+        return (
+            (conversation.id, turn) for conversation, by_turn in self._talks.with_scores() for turn in by_turn
+        )
 
     def __len__(self) -> int:
         """How many turns have scores."""

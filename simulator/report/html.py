@@ -76,13 +76,13 @@ def chosen(results: Results, summary: Summary, first: Iterable[str], share: floa
 
 
 def _of_many(
-    talks: StoredConversations, summary: Summary, first: Iterable[str], room: float
+    conversations: StoredConversations, summary: Summary, first: Iterable[str], room: float
 ) -> Collection[str]:
     """The same of more rows than a page can hold, looking at no more of them than it will."""
     red = dict.fromkeys((*first, *(each.conversation for each in summary.reddest)))
-    keys = [*red, *_spread([key for key in talks.ids if key not in red])]
+    keys = [*red, *_spread([key for key in conversations.ids if key not in red])]
     kept, shelf = set(), set[tuple[str, str]]()
-    for talk, by_turn in talks.with_scores(keys):
+    for talk, by_turn in conversations.with_scores(keys):
         graded = (score for by_judge in by_turn.values() for score in by_judge.values())
         room -= _spoken(talk, shelf) + sum(map(_graded, graded))
         if room < 0:
@@ -296,8 +296,8 @@ def render(  # noqa: PLR0917 - a run's three parts, the language, and two things
     found = mends or improvements_of(results, summary, language)
     run, first, share = PageParts(results, summary, gate), _first(summary, found), 1.0
     for _ in range(ATTEMPTS):
-        talks = chosen(results, summary, first, share)
-        page = _page(run, language, standings, other, changes, found, talks)
+        conversations = chosen(results, summary, first, share)
+        page = _page(run, language, standings, other, changes, found, conversations)
         size = len(page.encode("utf-8"))
         if size <= LARGEST:
             break
@@ -325,30 +325,30 @@ def _page(  # noqa: PLR0917 - as `render`
     results, summary, gate = run
     words = words_of(summary, language)
     painter = TalkPainter(results, summary, words, shown)
-    talks = [painter.talk(i, c) for i, c in picked(results, shown)]
+    conversations = [painter.conversation(i, c) for i, c in picked(results, shown)]
     style, script = part("report.css"), part("report.js")
     return page().render(
         **_figures(results, summary, gate, words),
-        **_red(red_questions(summary), talks),
+        **_red(red_questions(summary), conversations),
         **_judged(summary, standings, gate, painter, words),
-        **_talks(talks, painter, summary),
-        part=_part(results, talks, summary, words),
+        **_talks(conversations, painter, summary),
+        part=_part(results, conversations, summary, words),
         fixes=fixes.cards(found, anchors_of(results, shown), words),
-        compared=_compared(run, other, talks, words, changes),
+        compared=_compared(run, other, conversations, words, changes),
         style=Markup(style), script=Markup(script), policy=policy(style, script),  # noqa: S704 - ours
     )  # fmt: skip
 
 
-def _part(results: Results, talks: list[ConversationView], summary: Summary, words: Words) -> str:
+def _part(results: Results, conversations: list[ConversationView], summary: Summary, words: Words) -> str:
     """What the page says when it does not show every conversation."""
     held = summary.graded + summary.missing + summary.unrecorded
     if not summary.rows:
         held = sum(bool(talk.turns or talk.ended) for talk in results.conversations)
-    if len(talks) == held:
+    if len(conversations) == held:
         return ""
-    red = sum(talk.red for talk in talks)
+    red = sum(talk.red for talk in conversations)
     key = "part_red" if red < summary.red else "part_others"
-    told = {"n": f"{len(talks):,}", "all": f"{held:,}", "red": f"{red:,}", "of": f"{summary.red:,}"}
+    told = {"n": f"{len(conversations):,}", "all": f"{held:,}", "red": f"{red:,}", "of": f"{summary.red:,}"}
     return page_words(words)(key, **told)
 
 
@@ -396,10 +396,12 @@ def _figures(results: Results, summary: Summary, gate: Gate, words: Words) -> di
     }
 
 
-def _red(questions: Sequence[RedQuestion], talks: Sequence[ConversationView]) -> dict[str, Any]:
+def _red(questions: Sequence[RedQuestion], conversations: Sequence[ConversationView]) -> dict[str, Any]:
     """The red turns by question; `paper` are those that are printed with their conversation instead."""
     quoted = {(red.conversation, red.turn) for q in questions[:SHOWN_QUESTIONS] for red in q.whole}
-    red = [(turn.red.conversation, turn.red.turn) for talk in talks for turn in talk.turns if turn.red]
+    red = [
+        (turn.red.conversation, turn.red.turn) for talk in conversations for turn in talk.turns if turn.red
+    ]
     paper = set([key for key in red if key not in quoted][:ON_PAPER])
     return {
         "questions": questions[:SHOWN_QUESTIONS],
@@ -430,28 +432,28 @@ def _thresholds(limit: float | None) -> list[str]:
     return [goal(value) for value in sorted({0.4, 0.6, 0.8, 1.0, *([limit] if limit else [])})]
 
 
-def _talks(talks: list[ConversationView], painter: TalkPainter, summary: Summary) -> dict[str, Any]:
+def _talks(conversations: list[ConversationView], painter: TalkPainter, summary: Summary) -> dict[str, Any]:
     """The conversations, where their turns are, and the passages that they name."""
     return {
-        "talks": talks,
+        "talks": conversations,
         "anchors": {
             (talk.conversation.id, turn.index): view.anchor
-            for talk in talks
+            for talk in conversations
             for turn, view in zip(talk.conversation.turns, talk.turns, strict=True)
         },
         "elsewhere": "talks",
-        "passages": html_conversations.kept(painter.shelf, talks),
+        "passages": html_conversations.kept(painter.shelf, conversations),
         "passages_open": html_conversations.SHOWN,
         "numbers": {each.persona: place for place, each in enumerate(summary.personas, 1)},
-        "open_red": sum(talk.red > 0 for talk in talks) <= OPEN_AT_MOST,
-        "flawed": any(turn.flaws for talk in talks for turn in talk.turns),
+        "open_red": sum(talk.red > 0 for talk in conversations) <= OPEN_AT_MOST,
+        "flawed": any(turn.flaws for talk in conversations for turn in talk.turns),
     }
 
 
 def _compared(
     run: PageParts,
     other: tuple[Results, Summary, Gate] | None,
-    talks: list[ConversationView],
+    conversations: list[ConversationView],
     words: Words,
     changes: Changes | None,
 ) -> Any:
@@ -459,5 +461,5 @@ def _compared(
     if other is None:
         return None
     anchors = dict.fromkeys((talk.id for talk in run.results.conversations), "talks")
-    anchors |= {talk.conversation.id: talk.anchor for talk in talks}
+    anchors |= {talk.conversation.id: talk.anchor for talk in conversations}
     return comparison(PageParts(*other), run, anchors, words, changes)

@@ -353,7 +353,7 @@ class TalkPainter:
             self._scores.setdefault((score.conversation, score.turn), {})[score.judge] = score
         self.judges = beside_their_own(summary.judges)
 
-    def talk(self, number: int, c: Conversation) -> ConversationView:
+    def conversation(self, number: int, c: Conversation) -> ConversationView:
         """The view of a conversation; `number` makes its anchor, as ids are not ours to trust."""
         anchor = _anchor(number)
         red = [self._red[c.id, turn.index] for turn in c.turns if (c.id, turn.index) in self._red]
@@ -384,9 +384,9 @@ class TalkPainter:
             lows.append(f"{100 * min(values):.4g}" if values else "")
         return ",".join(lows)
 
-    def _turn(self, talk: str, c: Conversation, turn: Turn) -> TurnView:
+    def _turn(self, conversation: str, c: Conversation, turn: Turn) -> TurnView:
         """The view of a turn."""
-        words, key, anchor = self._words, (c.id, turn.index), _turn_anchor(talk, turn.index)
+        words, key, anchor = self._words, (c.id, turn.index), _turn_anchor(conversation, turn.index)
         scores, red = self._scores.get(key, {}), self._red.get(key)
         graded = [scores[name] for name in self.judges if name in scores]
         failure = red.failure if red else None
@@ -449,9 +449,9 @@ class TalkPainter:
 def anchors_of(results: Results, shown: Container[str] = EVERYTHING) -> dict[tuple[str, int], str]:
     """Where the page of a run has each turn that it shows."""
     return {
-        (talk.id, turn.index): _turn_anchor(_anchor(number), turn.index)
-        for number, talk in picked(results, shown)
-        for turn in talk.turns
+        (conversation.id, turn.index): _turn_anchor(_anchor(number), turn.index)
+        for number, conversation in picked(results, shown)
+        for turn in conversation.turns
     }
 
 
@@ -459,8 +459,8 @@ def _anchor(number: int) -> str:
     return f"c{number}"
 
 
-def _turn_anchor(talk: str, turn: int) -> str:
-    return f"{talk}-t{turn}"
+def _turn_anchor(conversation: str, turn: int) -> str:
+    return f"{conversation}-t{turn}"
 
 
 def beside_their_own(judges: Mapping[str, object]) -> list[str]:
@@ -576,12 +576,14 @@ class PassageEntry:
     red: int
 
 
-def kept(shelf: Mapping[tuple[str, str], str], talks: Sequence[ConversationView]) -> list[PassageEntry]:
+def kept(
+    shelf: Mapping[tuple[str, str], str], conversations: Sequence[ConversationView]
+) -> list[PassageEntry]:
     """The passages of a page, `shelf` being their label and text with their anchor."""
     red = Counter(
         anchor
-        for talk in talks
-        for turn in talk.turns
+        for conversation in conversations
+        for turn in conversation.turns
         if turn.red
         for anchor in {anchor for _, _, anchor in turn.passages}
     )

@@ -36,7 +36,7 @@ def merged_note(results: Results, language: Language) -> tuple[str, bool]:
 
 
 def _has_open(results: Results) -> bool:
-    return any(talk.ended is None for talk in results.conversations)
+    return any(conversation.ended is None for conversation in results.conversations)
 
 
 def lowest(results: Results, summary: Summary) -> float | None:

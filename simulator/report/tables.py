@@ -157,21 +157,23 @@ def _mean_cell(mean: Mean, rules: RedRules) -> Cell:
 
 def turn_rows(told: ReportContext) -> Iterator[dict[str, Any]]:
     """One mapping per turn, with plain values: texts, numbers, lists and None."""
-    for talk, by_turn in with_scores(told.results):
-        for turn in talk.turns:
-            yield _row(talk, turn, by_turn.get(turn.index, {}), told)
+    for conversation, by_turn in with_scores(told.results):
+        for turn in conversation.turns:
+            yield _row(conversation, turn, by_turn.get(turn.index, {}), told)
 
 
-def _row(talk: Conversation, turn: Turn, scores: Mapping[str, Score], told: ReportContext) -> dict[str, Any]:
-    red = told.red.get((talk.id, turn.index))
+def _row(
+    conversation: Conversation, turn: Turn, scores: Mapping[str, Score], told: ReportContext
+) -> dict[str, Any]:
+    red = told.red.get((conversation.id, turn.index))
     steps = [step.model_dump(mode="json", exclude={"usage"}) for step in turn.answer.steps]
     return {
-        "conversation": talk.id,
+        "conversation": conversation.id,
         "turn": turn.index,
-        "persona": talk.persona,
-        "case": talk.case.id,
-        "language": talk.case.language,
-        "ended": talk.ended.value if talk.ended else None,
+        "persona": conversation.persona,
+        "case": conversation.case.id,
+        "language": conversation.case.language,
+        "ended": conversation.ended.value if conversation.ended else None,
         "user": turn.user,
         "answer": turn.answer.text,
         "answer_failure": "unrecorded" if turn.unrecorded else turn_failure(turn),

@@ -348,9 +348,11 @@ SPEAKERS: dict[Language, dict[str, str]] = {
 
 def questions_sheet(told: ReportContext, proposed: tuple[Case, ...] = ()) -> Worksheet:
     """The questions of this run, in use and approved; `proposed` ones wait for approval below them."""
-    talks = told.results.conversations
-    kept = () if isinstance(talks, StoredConversations) else talks  # a large data set stays in its own file
-    asked = {talk.case.id: talk.case for talk in kept}
+    conversations = told.results.conversations
+    kept = (
+        () if isinstance(conversations, StoredConversations) else conversations
+    )  # a large data set stays in its own file
+    asked = {conversation.case.id: conversation.case for conversation in kept}
     cases = [(case, True) for case in asked.values()]
     cases += [(case, False) for case in proposed if case.id not in asked]
     return _sheet(cases, told.words)
@@ -426,9 +428,11 @@ NOTED_TURNS = 5_000
 
 def conversations_sheet(told: ReportContext) -> Worksheet:
     """One row per conversation: config, then what was said and graded, turn by turn."""
-    words, talks = told.words, _begun(told)
+    words, conversations = told.words, _begun(told)
     longest = (
-        1 if isinstance(talks, StoredConversations) else max((len(talk.turns) for talk in talks), default=0)
+        1
+        if isinstance(conversations, StoredConversations)
+        else max((len(conversation.turns) for conversation in conversations), default=0)
     )
     spoken = [
         Column(key=f"{kind}{n}", title=words("column", kind, n=n), width=34, wrap=True)
@@ -445,7 +449,7 @@ def conversations_sheet(told: ReportContext) -> Worksheet:
         name="conversations",
         title=words("sheet", "conversations"),
         columns=columns,
-        rows=LazyRows(talks, lambda talk: _conversation(talk, told)),
+        rows=LazyRows(conversations, lambda conversation: _conversation(conversation, told)),
         frozen_columns=2,
         help=words("help", "conversations"),
     )
@@ -453,43 +457,47 @@ def conversations_sheet(told: ReportContext) -> Worksheet:
 
 def _begun(told: ReportContext) -> Sequence[Conversation]:
     """The conversations with a turn; those of a large data set are read one by one."""
-    talks = told.results.conversations
-    return talks.begun() if isinstance(talks, StoredConversations) else [talk for talk in talks if talk.turns]
+    conversations = told.results.conversations
+    return (
+        conversations.begun()
+        if isinstance(conversations, StoredConversations)
+        else [conversation for conversation in conversations if conversation.turns]
+    )
 
 
-def _conversation(talk: Conversation, told: ReportContext) -> Row:
-    cells = {"config": SheetCell(text=config(talk, told))}
+def _conversation(conversation: Conversation, told: ReportContext) -> Row:
+    cells = {"config": SheetCell(text=config(conversation, told))}
     if told.summary.rows:
-        cells["reference"] = text_cell(expected_text(talk.case))
-    for turn in talk.turns:
-        red = told.red.get((talk.id, turn.index))
-        verdict = told.scores.get((talk.id, turn.index), {}).get(told.summary.primary)
-        mark, answer = _answer(talk, turn, told)
+        cells["reference"] = text_cell(expected_text(conversation.case))
+    for turn in conversation.turns:
+        red = told.red.get((conversation.id, turn.index))
+        verdict = told.scores.get((conversation.id, turn.index), {}).get(told.summary.primary)
+        mark, answer = _answer(conversation, turn, told)
         note = plain((red.reason if red else "") or (verdict.reason if verdict else ""))
         cells[f"user{turn.index}"] = text_cell(turn.user)
         cells[f"assistant{turn.index}"] = SheetCell(text=answer, mark=mark, note=note)
         cells[f"check{turn.index}"] = _check(verdict, told)
-    return Row(key=told.key(talk.id), cells=cells)
+    return Row(key=told.key(conversation.id), cells=cells)
 
 
-def config(talk: Conversation, told: ReportContext) -> str:
+def config(conversation: Conversation, told: ReportContext) -> str:
     """What the conversation was held with, as the JSON of the first column; the time is that of Japan."""
     told_at = told.results.run.created.astimezone(JST)
     about = {
         "date": f"{told_at:%Y/%m/%d %H:%M:%S}",
-        "persona": talk.persona,
-        "case": talk.case.id,
+        "persona": conversation.persona,
+        "case": conversation.case.id,
         "run": told.results.run.id,
-        "ended": talk.ended.value if talk.ended else None,
+        "ended": conversation.ended.value if conversation.ended else None,
     }
     if told.summary.rows:
         about = {key: about[key] for key in ("date", "case", "run")}
     return plain(json.dumps(about, ensure_ascii=False))
 
 
-def _answer(talk: Conversation, turn: Turn, told: ReportContext) -> tuple[Mark, str]:
+def _answer(conversation: Conversation, turn: Turn, told: ReportContext) -> tuple[Mark, str]:
     """How the answer's cell is marked, and its text; a red one says so before its first word."""
-    red = told.red.get((talk.id, turn.index))
+    red = told.red.get((conversation.id, turn.index))
     text = answer_text(turn, turn_failure(turn), told.names)
     return ("red", f"{mark_text(red, told.names)}\n{text}") if red else ("", text)
 
@@ -545,54 +553,58 @@ def review_sheet(told: ReportContext) -> Worksheet:
 
 
 def _turns(told: ReportContext) -> Iterator[tuple[Conversation, Turn]]:
-    talks: Iterable[Conversation] = told.results.conversations
-    if isinstance(talks, StoredConversations):  # nobody looks through more of them than these
-        talks = talks.some([red.conversation for red in told.summary.reddest[:QUOTED]])
-    for talk in talks:
-        for turn in talk.turns:
-            yield talk, turn
+    conversations: Iterable[Conversation] = told.results.conversations
+    if isinstance(conversations, StoredConversations):  # nobody looks through more of them than these
+        conversations = conversations.some([red.conversation for red in told.summary.reddest[:QUOTED]])
+    for conversation in conversations:
+        for turn in conversation.turns:
+            yield conversation, turn
 
 
-def _gravity(talk: Conversation, turn: Turn, told: ReportContext) -> tuple[int, float, str, int]:
+def _gravity(conversation: Conversation, turn: Turn, told: ReportContext) -> tuple[int, float, str, int]:
     """Red before the others, gravest first, then the lowest grade; ungraded turns before good ones."""
-    red = told.red.get((talk.id, turn.index))
-    verdict = told.scores.get((talk.id, turn.index), {}).get(told.summary.primary)
+    red = told.red.get((conversation.id, turn.index))
+    verdict = told.scores.get((conversation.id, turn.index), {}).get(told.summary.primary)
     value = verdict.value if verdict and verdict.value is not None else -1.0
-    return RANK[worst(red.marks)] if red else NOT_RED, value, talk.id, turn.index
+    return RANK[worst(red.marks)] if red else NOT_RED, value, conversation.id, turn.index
 
 
-def _review(talk: Conversation, turn: Turn, told: ReportContext) -> Row:
-    red = told.red.get((talk.id, turn.index))
-    verdict = told.scores.get((talk.id, turn.index), {}).get(told.summary.primary)
-    mark, answer = _answer(talk, turn, told)
+def _review(conversation: Conversation, turn: Turn, told: ReportContext) -> Row:
+    red = told.red.get((conversation.id, turn.index))
+    verdict = told.scores.get((conversation.id, turn.index), {}).get(told.summary.primary)
+    mark, answer = _answer(conversation, turn, told)
     reason = (red.reason if red else "") or (verdict.reason if verdict else "")
     note = plain(reason) if told.summary.turns <= NOTED_TURNS else ""
     cells = {
         "severity": SheetCell(text=told.words("severity", worst(red.marks)) if red else ""),
-        **({} if told.summary.rows else {"persona": text_cell(told.names.name("persona", talk.persona))}),
+        **(
+            {}
+            if told.summary.rows
+            else {"persona": text_cell(told.names.name("persona", conversation.persona))}
+        ),
         "question": text_cell(turn.user),
         "answer": SheetCell(text=answer, mark=mark, note=note),
         "reason": text_cell(reason),
-        "likely_cause": _likely_cause(talk, turn, told),
-        "scores": text_cell(scores_text(talk, turn, told)),
+        "likely_cause": _likely_cause(conversation, turn, told),
+        "scores": text_cell(scores_text(conversation, turn, told)),
         "passages": text_cell(passages_text(turn)),
-        "earlier": text_cell(earlier_text(talk, turn, told)),
+        "earlier": text_cell(earlier_text(conversation, turn, told)),
         "run": SheetCell(text=told.results.run.id),
     }
-    return Row(key=told.key(talk.id, turn.index), cells=cells)
+    return Row(key=told.key(conversation.id, turn.index), cells=cells)
 
 
-def _likely_cause(talk: Conversation, turn: Turn, told: ReportContext) -> SheetCell:
+def _likely_cause(conversation: Conversation, turn: Turn, told: ReportContext) -> SheetCell:
     """The cause that was found, as a suggestion beside the team's own; its note says why."""
-    blame = told.causes.get((talk.id, turn.index))
+    blame = told.causes.get((conversation.id, turn.index))
     if blame is None:
         return SheetCell()
     return text_cell(cause_text(blame.cause, blame.sure, told.language), note=blame.evidence)
 
 
-def scores_text(talk: Conversation, turn: Turn, told: ReportContext) -> str:
+def scores_text(conversation: Conversation, turn: Turn, told: ReportContext) -> str:
     """Every judge's grade, one after the other."""
-    graded = told.scores.get((talk.id, turn.index), {})
+    graded = told.scores.get((conversation.id, turn.index), {})
     listed = [name for name in told.summary.judges if name in graded]
     grades = [(told.names.name("judge", name), grade_text(graded[name], told.names)) for name in listed]
     return told.names("comma").join(f"{name} {grade.replace(' / ', '/')}" for name, grade in grades)
@@ -603,12 +615,12 @@ def passages_text(turn: Turn) -> str:
     return "\n\n".join(f"[{passage.id}] {passage.text}" for passage in turn.answer.passages)[:LONGEST]
 
 
-def earlier_text(talk: Conversation, turn: Turn, told: ReportContext) -> str:
+def earlier_text(conversation: Conversation, turn: Turn, told: ReportContext) -> str:
     """The turns before this one; the newest are kept where there are too many."""
     customer, desk = told.words("text", "customer"), told.words("text", "desk")
     lines = [
         line
-        for before in talk.turns
+        for before in conversation.turns
         if before.index < turn.index
         for line in (f"{customer}: {before.user}", f"{desk}: {before.answer.text}")
     ]
@@ -632,7 +644,11 @@ def blind_sheet(told: ReportContext) -> Worksheet:
     )
     sample = blind_sample(told.results, told.summary)
     drawn_from = picked(told.results, {drawn.conversation for drawn in sample})
-    turns = {(talk.id, turn.index): (talk, turn) for _, talk in drawn_from for turn in talk.turns}
+    turns = {
+        (conversation.id, turn.index): (conversation, turn)
+        for _, conversation in drawn_from
+        for turn in conversation.turns
+    }
     return Worksheet(
         name="blind",
         title=words("sheet", "blind"),
@@ -642,14 +658,14 @@ def blind_sheet(told: ReportContext) -> Worksheet:
     )
 
 
-def _blind(talk: Conversation, turn: Turn, told: ReportContext) -> Row:
+def _blind(conversation: Conversation, turn: Turn, told: ReportContext) -> Row:
     cells = {
-        "earlier": text_cell(earlier_text(talk, turn, told)),
+        "earlier": text_cell(earlier_text(conversation, turn, told)),
         "question": text_cell(turn.user),
         "passages": text_cell(passages_text(turn)),
         "answer": text_cell(answer_text(turn, turn_failure(turn), told.names)),
     }
-    return Row(key=told.key(talk.id, turn.index), cells=cells)
+    return Row(key=told.key(conversation.id, turn.index), cells=cells)
 
 
 def worksheets(told: ReportContext) -> tuple[Worksheet, ...]:

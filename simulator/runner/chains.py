@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import Field, JsonValue, ValidationError
 
 from simulator.core import shelves
-from simulator.core.errors import InputError, PromptError, RagFailure, UnknownName
+from simulator.core.errors import BotFailure, InputError, PromptError, UnknownName
 from simulator.core.settings import (
     FILES,
     Settings,
@@ -25,12 +25,12 @@ from simulator.core.settings import (
 from simulator.core.templates import read_toml
 from simulator.core.types import (
     Answer,
+    Bot,
     Case,
     Conversation,
     Failure,
     Passage,
     Query,
-    Rag,
     Step,
     Text,
     Traits,
@@ -197,10 +197,10 @@ class LinkCall(NamedTuple):
 class ChainBot:
     """Has the places of the run's own bot; `timeout` in seconds is for all links together."""
 
-    def __init__(self, links: Sequence[LinkCall], rag: Any, timeout: float) -> None:
-        """`rag` is the run's own bot, whichever links it is asked by."""
-        self.links, self.rag, self.timeout = tuple(links), rag, timeout
-        self.traits = Traits(places=traits_of(rag).places)
+    def __init__(self, links: Sequence[LinkCall], bot: Any, timeout: float) -> None:
+        """`bot` is the run's own bot, whichever links it is asked by."""
+        self.links, self.bot, self.timeout = tuple(links), bot, timeout
+        self.traits = Traits(places=traits_of(bot).places)
 
     async def __call__(self, query: Query) -> Answer:
         """The last link's answer, with every link's as its steps; a link's failure is the chain's."""
@@ -220,8 +220,8 @@ class ChainBot:
 
     async def aclose(self) -> None:
         """Closes the connections of every bot, once."""
-        for bot in (self.rag, *(link.bot for link in self.links if link.own)):
-            closed = getattr(bot, "aclose", lambda: None)()
+        for each in (self.bot, *(link.bot for link in self.links if link.own)):
+            closed = getattr(each, "aclose", lambda: None)()
             if inspect.isawaitable(closed):
                 await closed
 
@@ -241,7 +241,7 @@ async def _asked(link: LinkCall, query: Query, before: Before, timeout: float) -
             return await link.bot.ask(asked, before.values, texts)
         except MissingVariable as error:
             told = f"its prompt needs ${error.variable}, which no link before it gave"
-            raise RagFailure("malformed", told) from None
+            raise BotFailure("malformed", told) from None
 
     own = query.model_copy(update={"session": f"{query.session}/{link.name}"})
     places = traits_of(link.bot).places if link.own else None
@@ -300,7 +300,7 @@ def _usage(steps: list[Step]) -> Usage | None:
 
 
 # An adapter's name and its settings in, the bot out.
-Connect = Callable[[str, Mapping[str, str]], Awaitable[Rag]]
+Connect = Callable[[str, Mapping[str, str]], Awaitable[Bot]]
 # Nothing is sent to it: the answers are there already.
 RECORDED = "recorded"
 
@@ -347,13 +347,13 @@ class AppliedPrompts:
             for number, prompt in enumerate(self.prompts)
         )
 
-    async def around(self, rag: Rag, plan: Sequence[Conversation], connect: Connect) -> Rag:
+    async def around(self, bot: Bot, plan: Sequence[Conversation], connect: Connect) -> Bot:
         """The bot as it is asked with these prompts; what was recorded is answered as it is."""
         if self.settings.adapter == RECORDED:
-            return rag
+            return bot
         row, labels = rows_of(plan), self._labels(plan)
         if self.chain is None:
-            return PromptedBot(rag, self.prompts[0], row, labels)
+            return PromptedBot(bot, self.prompts[0], row, labels)
         links = []
         for link, prompt in zip(self.chain.links, self.prompts, strict=True):
             own = link.adapter is not None or bool(link.set)
@@ -361,9 +361,9 @@ class AppliedPrompts:
             if own:
                 given = link.set if link.adapter not in (None, adapter) else {**given, **link.set}
                 adapter = link.adapter or adapter
-            bot = await connect(adapter, given) if own else rag
-            links.append(LinkCall(link.name, PromptedBot(bot, prompt, row, labels), own))
-        return ChainBot(links, rag, self.settings.timeout)
+            linked = await connect(adapter, given) if own else bot
+            links.append(LinkCall(link.name, PromptedBot(linked, prompt, row, labels), own))
+        return ChainBot(links, bot, self.settings.timeout)
 
     @property
     def told(self) -> str:
@@ -388,7 +388,7 @@ class AppliedPrompts:
         asking = any(prompt.choosing == "labels" and not prompt.labels for prompt in self.prompts)
         if not asking or self.settings.labels:
             return tuple(self.settings.labels)
-        found = labels_in(talk.case for talk in plan)
+        found = labels_in(conversation.case for conversation in plan)
         if not found:
             msg = f"{self.prompts[-1].path}: no row has a label to choose: write [labels], or --labels A,B."
             raise InputError(msg)

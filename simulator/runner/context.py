@@ -18,7 +18,7 @@ from simulator.core.roles import LEXICAL, Endpoint
 from simulator.core.secrets import known_secrets, lacking, used_secrets
 from simulator.core.settings import Settings
 from simulator.core.templates import LANGUAGES, fingerprint, stable_int
-from simulator.core.types import Chat, Conversation, Persona, Rag, Role, Run, User, Utterance
+from simulator.core.types import Bot, Chat, Conversation, Persona, Role, Run, User, Utterance
 from simulator.grading.judge import Panel
 from simulator.grading.panel import Grading
 from simulator.grading.rubric import Rubric
@@ -29,7 +29,7 @@ from simulator.models.providers import Models
 from simulator.privacy.redactor import Redactor
 from simulator.runner.chains import applied
 from simulator.runner.conversation import ask_plainly
-from simulator.runner.masking import MaskedRag, MaskedUser, masked_talks, redactor_of
+from simulator.runner.masking import MaskedBot, MaskedUser, masked_talks, redactor_of
 from simulator.storage.run_file import find_run, read_run
 from simulator.users.base import PersonaUser, UserPrompts
 from simulator.users.opening import OpeningPrompts, VoicedOpening
@@ -157,21 +157,21 @@ class RunContext:
     def _seed(self, conversation: Conversation) -> int:
         return stable_int(self.settings.seed, conversation.id)
 
-    async def rag(self, plan: Sequence[Conversation]) -> Rag:
+    async def bot(self, plan: Sequence[Conversation]) -> Bot:
         """The bot under rehearsal, connected."""
         if names := lacking(self.settings.set):
             msg = f"--set {names[0]}: secrets are not stored with a run. Give it again, or write ${{NAME}}."
             raise InputError(msg)
         if not self.offline:
             self.connections.prepare()
-        rag = await shelves.connect(self.settings.adapter, self.settings.set, self.offered(plan))
+        bot = await shelves.connect(self.settings.adapter, self.settings.set, self.offered(plan))
         secrets, in_errors = self._secrets()
         if self.applied is not None:
-            rag = await self.applied.around(rag, plan, partial(shelves.connect, offered=self.offered(plan)))
+            bot = await self.applied.around(bot, plan, partial(shelves.connect, offered=self.offered(plan)))
         redactor = None if self.settings.adapter == "recorded" else self.redactor  # masked with its case
         if not (secrets or in_errors or redactor):
-            return rag
-        return MaskedRag(rag, redactor, self.settings.timeout, secrets, in_errors)
+            return bot
+        return MaskedBot(bot, redactor, self.settings.timeout, secrets, in_errors)
 
     def _secrets(self) -> tuple[frozenset[str], frozenset[str]]:
         """What is masked in the bot's answers, and what in its errors beside that."""
@@ -203,7 +203,7 @@ class RunContext:
     def check_scripts(self, plan: Sequence[Conversation]) -> None:
         """Raises UnknownName for a script that belongs to no planned conversation."""
         if strangers := unused(self.scripts, plan):
-            names = {talk.case.id for talk in plan}
+            names = {conversation.case.id for conversation in plan}
             raise UnknownName(f"case in {self.settings.script}", strangers[0], names)
 
     def offered(self, plan: Sequence[Conversation]) -> dict[str, Any]:
@@ -262,10 +262,10 @@ class RunContext:
         """Versions that can change a result, those of the prompts that rows are asked with among them."""
         return versions() | (self.applied.versions() if self.applied else {})
 
-    async def close(self, rag: Rag | None) -> None:
+    async def close(self, bot: Bot | None) -> None:
         """Closes the bot's and the models' connections."""
         with contextlib.suppress(Exception):  # the bot is not our code, and its work is done
-            if closing := getattr(rag, "aclose", None):
+            if closing := getattr(bot, "aclose", None):
                 async with asyncio.timeout(CLOSING):
                     closed = closing()
                     await closed if inspect.isawaitable(closed) else None
@@ -288,8 +288,10 @@ def _replayed(settings: Settings, redactor: Redactor | None) -> dict[str, tuple[
     said = said_in_run(path)
     if redactor is None:
         return said
-    talks = read_run(path).conversations
-    now = {old.id: new.id for old, new in zip(talks, masked_talks(talks, redactor), strict=True)}
+    conversations = read_run(path).conversations
+    now = {
+        old.id: new.id for old, new in zip(conversations, masked_talks(conversations, redactor), strict=True)
+    }
     return {now[key]: lines for key, lines in said.items()}
 
 

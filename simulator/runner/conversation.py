@@ -10,17 +10,17 @@ from typing import Any, Protocol
 
 from simulator.core.answers import answer_of
 from simulator.core.concurrency import is_async, on_a_thread
-from simulator.core.errors import AccessDenied, BoundaryFailure, ModelFailure, RagFailure, RunFileError
+from simulator.core.errors import AccessDenied, BotFailure, BoundaryFailure, ModelFailure, RunFileError
 from simulator.core.replies import checked, encodable
 from simulator.core.types import (
     Answer,
+    Bot,
     Case,
     Conversation,
     Ended,
     Failure,
     Message,
     Query,
-    Rag,
     Turn,
     User,
     Utterance,
@@ -59,7 +59,7 @@ class Log(Protocol):
 async def converse(
     start: Conversation,
     user: User,
-    rag: Rag,
+    bot: Bot,
     log: Log,
     *,
     turns: int,
@@ -77,77 +77,79 @@ async def converse(
     answered before an interruption.
     `on_turn` is told of each new turn as soon as it is there. Raises AccessDenied and BudgetSpent.
     """
-    talk = start
+    conversation = start
     while True:
-        index = len(talk.turns) + 1
-        if not traits_of(rag).at_once and (failed := _rag_gave_out(talk)):
-            return _end(talk, Ended.RAG_FAILED, failed.message)
+        index = len(conversation.turns) + 1
+        if not traits_of(bot).at_once and (failed := _rag_gave_out(conversation)):
+            return _end(conversation, Ended.RAG_FAILED, failed.message)
         if index > turns and not parting:
-            return _end(talk, Ended.TURN_LIMIT, "")
+            return _end(conversation, Ended.TURN_LIMIT, "")
         try:
-            line = pending or await (user if talk.turns else opening)(talk.case, talk.turns)
+            line = pending or await (user if conversation.turns else opening)(
+                conversation.case, conversation.turns
+            )
         except AccessDenied:
             raise
         except ModelFailure as error:
-            return _end(talk, Ended.USER_FAILED, str(error))
+            return _end(conversation, Ended.USER_FAILED, str(error))
         if line.next != "stay":
-            return _end(talk, _LEAVING[line.next], line.reason, line.text)
+            return _end(conversation, _LEAVING[line.next], line.reason, line.text)
         if index > turns:
-            return _end(talk, Ended.TURN_LIMIT, line.reason)
+            return _end(conversation, Ended.TURN_LIMIT, line.reason)
         if pending is None:
-            log.said(talk.id, index, line)
+            log.said(conversation.id, index, line)
         pending = None
-        answer = await ask(rag, _query(talk, line.text, session), timeout)
-        log.answered(talk.id, index, answer)
+        answer = await ask(bot, _query(conversation, line.text, session), timeout)
+        log.answered(conversation.id, index, answer)
         turn = Turn(
             index=index, user=line.text, answer=answer, broken_rules=line.broken_rules, clean=line.clean
         )
-        talk = talk.model_copy(update={"turns": (*talk.turns, turn)})
-        on_turn(talk)
+        conversation = conversation.model_copy(update={"turns": (*conversation.turns, turn)})
+        on_turn(conversation)
 
 
-def _end(talk: Conversation, ended: Ended, reason: str, closing: str = "") -> Conversation:
-    return talk.model_copy(update={"ended": ended, "reason": reason, "closing": closing})
+def _end(conversation: Conversation, ended: Ended, reason: str, closing: str = "") -> Conversation:
+    return conversation.model_copy(update={"ended": ended, "reason": reason, "closing": closing})
 
 
-def _rag_gave_out(talk: Conversation) -> Failure | None:
+def _rag_gave_out(conversation: Conversation) -> Failure | None:
     """The failure after which asking on makes no sense: a refused key, or one too many in a row."""
-    last = [turn.answer.error for turn in talk.turns[-FAILURES_IN_A_ROW:]]
+    last = [turn.answer.error for turn in conversation.turns[-FAILURES_IN_A_ROW:]]
     if not last or last[-1] is None:
         return None
     in_a_row = len(last) == FAILURES_IN_A_ROW and all(last)
     return last[-1] if in_a_row or last[-1].kind == "denied" else None
 
 
-def _query(talk: Conversation, text: str, session: str) -> Query:
-    history = list(talk.case.history)
-    for turn in talk.turns:
+def _query(conversation: Conversation, text: str, session: str) -> Query:
+    history = list(conversation.case.history)
+    for turn in conversation.turns:
         history.append(Message(role="user", content=turn.user))
         history.append(Message(role="assistant", content=turn.answer.text))
     return Query(
         text=text,
         history=tuple(history),
         session=session,
-        case=talk.case.id,
-        language=talk.case.language,
+        case=conversation.case.id,
+        language=conversation.case.language,
     )
 
 
-async def ask(rag: Rag, query: Query, timeout: float) -> Answer:
+async def ask(bot: Bot, query: Query, timeout: float) -> Answer:
     """The bot's answer. Everything that can go wrong in it comes back as `Answer.error`.
 
     Waiting for one of a bot's places is no part of its time.
     """
-    async with traits_of(rag).places or contextlib.nullcontext():
-        return await answered(rag, query, timeout)
+    async with traits_of(bot).places or contextlib.nullcontext():
+        return await answered(bot, query, timeout)
 
 
-async def answered(rag: Rag, query: Query, timeout: float) -> Answer:
+async def answered(bot: Bot, query: Query, timeout: float) -> Answer:
     """As `ask`, for who waits for one of a bot's places elsewhere."""
     started = time.perf_counter()
     try:
         async with asyncio.timeout(timeout) as clock:
-            answer = as_answer(await called(rag, query))
+            answer = as_answer(await called(bot, query))
     except _STOPPING:
         raise
     except BaseException as error:  # the bot is not our code: whatever it raises is a finding
@@ -178,19 +180,19 @@ def _failure_of(error: BaseException) -> Answer:
     return _failed(kind, f"{type(error).__name__}: {said}".rstrip(": "))
 
 
-async def called(rag: Rag, query: Query) -> Any:
+async def called(bot: Bot, query: Query) -> Any:
     """What the bot returns, whether it is async or not; whatever it raises."""
-    if is_async(rag):
-        return await rag(query)
-    if traits_of(rag).at_once:  # it has the answer already: nobody waits for it
-        return rag(query)
-    result = await on_a_thread(_outcome, rag, query, name="rag")
+    if is_async(bot):
+        return await bot(query)
+    if traits_of(bot).at_once:  # it has the answer already: nobody waits for it
+        return bot(query)
+    result = await on_a_thread(_outcome, bot, query, name="bot")
     return await result if inspect.isawaitable(result) else result
 
 
-def _outcome(rag: Rag, query: Query) -> Any:
+def _outcome(bot: Bot, query: Query) -> Any:
     try:
-        return rag(query)
+        return bot(query)
     except BaseException as error:  # on a thread of its own, KeyboardInterrupt is the bot's own, too
         return _failure_of(error)
 
@@ -201,7 +203,7 @@ def as_answer(result: Any) -> Answer:
         return _failed("empty", "the bot returned None")
     try:
         return _checked(answer_of(result))
-    except RagFailure as error:
+    except BotFailure as error:
         return _failure_of(error)
 
 
@@ -221,4 +223,4 @@ def _is_visible(text: str) -> bool:
 
 def _failed(kind: str, message: str) -> Answer:
     one_line = " ".join(encodable(message).split())[:LONGEST_MESSAGE]
-    return Answer(text="", error=RagFailure(kind, one_line).failure)
+    return Answer(text="", error=BotFailure(kind, one_line).failure)

@@ -140,11 +140,11 @@ def shortest(lengths: Lengths) -> Lengths:
     return Lengths(*(_LEAST * each for each in lengths))._replace(items=1)
 
 
-def shows_passages(stage: RunContext) -> bool | None:
+def shows_passages(context: RunContext) -> bool | None:
     """Whether the bot shows passages, as far as its adapter's settings tell."""
-    adapter = stage.settings.adapter
+    adapter = context.settings.adapter
     if adapter == "http":
-        return "passages" in stage.settings.set
+        return "passages" in context.settings.set
     return True if adapter in ("demo", "recorded") else None
 
 
@@ -176,9 +176,9 @@ class JudgePrompts(NamedTuple):
 class Sizes:
     """The prompts of one run in one language."""
 
-    def __init__(self, stage: RunContext, language: Language, usually: Lengths, guess: Guess) -> None:
+    def __init__(self, context: RunContext, language: Language, usually: Lengths, guess: Guess) -> None:
         """`usually` is how long things are in this plan, and `guess` what is made of that."""
-        self.stage, self.language, self.guess = stage, language, guess
+        self.context, self.language, self.guess = context, language, guess
         self.heard = guess.heard.get(language)
         bounds = {"least": shortest(usually), "usual": usually, "most": longest(language)}
         self.lengths = bounds[guess.bound]
@@ -190,7 +190,7 @@ class Sizes:
 
     def case(self, case: Case) -> CaseSizes:
         """The sizes of one question."""
-        recorded = self.stage.settings.adapter == "recorded" and case.answer is not None
+        recorded = self.context.settings.adapter == "recorded" and case.answer is not None
         question = _size(case.question)
         passages = sum(map(_size, map(str, case.contexts))) if recorded else self._passages
         return CaseSizes(
@@ -207,7 +207,7 @@ class Sizes:
     def customer(self, persona: str) -> float:
         """The instructions of a customer, without what the case adds to them."""
         if persona not in self._customers:
-            voice, prompts = self.stage.personas[persona].speaks(self.language), self.stage.prompts
+            voice, prompts = self.context.personas[persona].speaks(self.language), self.context.prompts
             system = prompts.text(
                 self.language,
                 "system",
@@ -217,16 +217,16 @@ class Sizes:
                 turns_left="1",
                 form=prompts.form(self.language),
             )
-            self._customers[persona] = _size(system) + _size(self.stage.greeting(self.language))
+            self._customers[persona] = _size(system) + _size(self.context.greeting(self.language))
         return self._customers[persona]
 
-    def opening(self, talk: Conversation) -> float:
+    def opening(self, conversation: Conversation) -> float:
         """The request to put a first question in the persona's voice, without the question."""
-        if talk.persona not in self._openings:
-            case = talk.case.model_copy(update={"question": "?"})
-            asked = self.stage.openings.messages(case, self.stage.personas[talk.persona])
-            self._openings[talk.persona] = _size_of(asked)
-        return self._openings[talk.persona]
+        if conversation.persona not in self._openings:
+            case = conversation.case.model_copy(update={"question": "?"})
+            asked = self.context.openings.messages(case, self.context.personas[conversation.persona])
+            self._openings[conversation.persona] = _size_of(asked)
+        return self._openings[conversation.persona]
 
     @cached_property
     def bot(self) -> float:
@@ -245,10 +245,10 @@ class Sizes:
         """How many passages an answer has: as heard; none where there are none to be shown; `top` or four."""
         if self.heard:
             return self.heard.number
-        known = shows_passages(self.stage)
+        known = shows_passages(self.context)
         if not (self.guess.shows if known is None else known):
             return 0
-        adapter, told = self.stage.settings.adapter, self.stage.settings.set
+        adapter, told = self.context.settings.adapter, self.context.settings.set
         top = told.get("top", "") if adapter == "demo" else ""
         return int(top) if top.isdecimal() else PASSAGES
 
@@ -256,7 +256,7 @@ class Sizes:
         """What is asked about one turn: by rubrics (of each model, for each vote), and by function judges."""
         key = (referenced, passages, tells)
         if key not in self._grading:
-            grading = self.stage.grading
+            grading = self.context.grading
             has = {"reference": referenced, "passages": passages, "retrieval": tells}
             rubrics = [each for each in grading.rubrics if all(has[need] for need in each.needs)]
             forms = [each for each in grading.forms if all(has[need] for need in each.needs)]
@@ -280,14 +280,14 @@ class Sizes:
         shown = self._shown(forms, self._exhibit(referenced=True, earlier=1))
         return not (shown.earlier or shown.turn.answer.passages)
 
-    def _shown(self, forms: Sequence[ReplySchema], exhibit: GradingContext) -> GradingContext:
-        judge = dict(self.stage.grading.asked).get(forms[0].name)
-        return exhibit if judge is None or isinstance(judge, Rubric) else seen(judge, exhibit)
+    def _shown(self, forms: Sequence[ReplySchema], context: GradingContext) -> GradingContext:
+        judge = dict(self.context.grading.asked).get(forms[0].name)
+        return context if judge is None or isinstance(judge, Rubric) else seen(judge, context)
 
     @cached_property
     def before(self) -> float:
         """What an earlier turn adds to a judge's prompt beside its words: the marks of two quotations."""
-        asked = [*self.stage.grading.rubrics, *self.stage.grading.forms][:1]
+        asked = [*self.context.grading.rubrics, *self.context.grading.forms][:1]
         if not asked:
             return 0.0
         return (self._rendered(asked, earlier=2) - self._rendered(asked, earlier=1)) if asked else 0.0
@@ -296,8 +296,8 @@ class Sizes:
         self, forms: Sequence[ReplySchema], *, referenced: bool = False, alone: bool = True, earlier: int = 0
     ) -> float:
         """A judge's prompt without question, answer, references and the text of passages."""
-        exhibit = self._shown(forms, self._exhibit(referenced=referenced, earlier=earlier))
-        return _size_of(self.stage.grading.frame.prompt(exhibit, forms, alone=alone))
+        context = self._shown(forms, self._exhibit(referenced=referenced, earlier=earlier))
+        return _size_of(self.context.grading.frame.prompt(context, forms, alone=alone))
 
     def _exhibit(self, *, referenced: bool, earlier: int) -> GradingContext:
         count = self._passages_shown
@@ -347,25 +347,25 @@ class _JudgeCall(Exception):
     """A judge is about to ask a model."""
 
 
-def seen(judge: Callable[..., Any], exhibit: GradingContext) -> GradingContext:
+def seen(judge: Callable[..., Any], context: GradingContext) -> GradingContext:
     """What of a turn a function judge shows a model: it is called, up to where it would ask one."""
 
     async def fill(shown: GradingContext, _: str) -> None:
         raise _JudgeCall(shown)
 
-    material = {"references": exhibit.references, "passages": exhibit.turn.answer.passages}
+    material = {"references": context.references, "passages": context.turn.answer.passages}
     wanted = inspect.signature(judge).parameters
     given = {
         name: value for name, value in {**material, "fill": fill, "embed": None}.items() if name in wanted
     }
     try:
-        judge(exhibit, **given).send(None)
+        judge(context, **given).send(None)
     except _JudgeCall as asking:
         shown: GradingContext = asking.args[0]
         return shown
     except Exception:  # it asks nobody, or not like that: then it is taken to show all there is
-        return exhibit
-    return exhibit
+        return context
+    return context
 
 
 def embeds(judge: Any) -> bool:
@@ -418,27 +418,29 @@ class Way(NamedTuple):
     course: Callable[[Conversation], Course] | None = None
 
 
-def amounts(stage: RunContext, plan: Sequence[Conversation], way: Way) -> dict[Who, Amounts]:
+def amounts(context: RunContext, plan: Sequence[Conversation], way: Way) -> dict[Who, Amounts]:
     """Calls and tokens of the whole plan, if it goes that way; without a course all take all their turns."""
-    return amounts_of_each(stage, plan, [way])[0]
+    return amounts_of_each(context, plan, [way])[0]
 
 
 def amounts_of_each(
-    stage: RunContext, plan: Sequence[Conversation], ways: Sequence[Way]
+    context: RunContext, plan: Sequence[Conversation], ways: Sequence[Way]
 ) -> list[dict[Who, Amounts]]:
     """The same for several ways, for which a long plan is read but once, and once for its references."""
-    if stage.grading.outputs:
-        stage.grading.outputs.expect(talk.case for talk in plan)
+    if context.grading.outputs:
+        context.grading.outputs.expect(conversation.case for conversation in plan)
 
     @cache
     def usually(language: Language) -> Lengths:
-        return usual(language, (talk.case for talk in plan))
+        return usual(language, (conversation.case for conversation in plan))
 
-    countings = [_CallCounter(stage, usually, way.guess) for way in ways]
-    for talk in plan:
-        turns, plays = stage.turns(talk)
+    countings = [_CallCounter(context, usually, way.guess) for way in ways]
+    for conversation in plan:
+        turns, plays = context.turns(conversation)
         for way, counting in zip(ways, countings, strict=True):
-            counting.count(talk, way.course(talk) if way.course else Course(turns), plays=plays)
+            counting.count(
+                conversation, way.course(conversation) if way.course else Course(turns), plays=plays
+            )
     return [{who: each for who, each in found.found.items() if each.calls} for found in countings]
 
 
@@ -462,23 +464,23 @@ class _Turns:
 
 @dataclass
 class _CallCounter:
-    stage: RunContext
+    context: RunContext
     usually: Callable[[Language], Lengths]
     guess: Guess
     found: dict[Who, Amounts] = field(default_factory=dict)
     _sizes: dict[Language, Sizes] = field(default_factory=dict)
     _last: tuple[Case, CaseSizes] | None = None
 
-    def count(self, talk: Conversation, course: Course, *, plays: bool) -> None:
+    def count(self, conversation: Conversation, course: Course, *, plays: bool) -> None:
         """All calls of one conversation."""
-        sizes = self._in(talk.case.language)
-        if self._last is None or self._last[0] is not talk.case:  # all about a case stand together
-            self._last = talk.case, sizes.case(talk.case)
+        sizes = self._in(conversation.case.language)
+        if self._last is None or self._last[0] is not conversation.case:  # all about a case stand together
+            self._last = conversation.case, sizes.case(conversation.case)
         case = self._last[1]
         referenced, bare = _turns(case, sizes, _shares(course))
         every = referenced + bare
         if self._user is not None and plays:
-            self._customer(self._user, talk, case, every)
+            self._customer(self._user, conversation, case, every)
         if self._demo is not None:
             told = sizes.bot + case.passages + case.history
             self._demo.add(every.number, every.number * told + every.words, every.number * case.answer)
@@ -491,17 +493,17 @@ class _CallCounter:
 
     def _in(self, language: Language) -> Sizes:
         if language not in self._sizes:
-            self._sizes[language] = Sizes(self.stage, language, self.usually(language), self.guess)
+            self._sizes[language] = Sizes(self.context, language, self.usually(language), self.guess)
         return self._sizes[language]
 
-    def _customer(self, user: Amounts, talk: Conversation, case: CaseSizes, every: _Turns) -> None:
-        sizes = self._in(talk.case.language)
-        system = sizes.customer(talk.persona) + case.question + case.goal + case.facts + case.history
+    def _customer(self, user: Amounts, conversation: Conversation, case: CaseSizes, every: _Turns) -> None:
+        sizes = self._in(conversation.case.language)
+        system = sizes.customer(conversation.persona) + case.question + case.goal + case.facts + case.history
         reply = sizes.lengths.line + sizes.lengths.leaving
         # A customer has heard the answer of the turn itself, too.
         user.add(every.number, every.number * (system + case.answer) + every.words, every.number * reply)
-        if self.stage.settings.voice_opening:
-            user.add(1, sizes.opening(talk) + case.question, reply)
+        if self.context.settings.voice_opening:
+            user.add(1, sizes.opening(conversation) + case.question, reply)
 
     def _grades(self, sizes: Sizes, case: CaseSizes, turns: _Turns, *, with_reference: bool) -> None:
         if not turns.number:
@@ -511,7 +513,7 @@ class _CallCounter:
         rubrics, forms = sizes.grading(
             referenced=with_reference, passages=case.passages > 0, tells=case.tells
         )
-        votes = self.stage.settings.votes
+        votes = self.context.settings.votes
         for judge, asked, times in (
             *((judge, rubrics, votes) for judge in self._judging),
             (self._judging[0], forms, 1),
@@ -532,7 +534,7 @@ class _CallCounter:
 
     @cached_property
     def _demo(self) -> Amounts | None:
-        return self._of("demo") if self.stage.settings.adapter == "demo" else None
+        return self._of("demo") if self.context.settings.adapter == "demo" else None
 
     @cached_property
     def _embed(self) -> Amounts | None:
@@ -541,17 +543,17 @@ class _CallCounter:
     @cached_property
     def _embedding(self) -> list[bool]:
         """The judges that embed: whether they compare with references, so that they need some."""
-        return [wants_references(judge) for _, judge in self.stage.grading.asked if embeds(judge)]
+        return [wants_references(judge) for _, judge in self.context.grading.asked if embeds(judge)]
 
     @cached_property
     def _judging(self) -> list[Amounts]:
         """The judge's model, and the further ones of the panel."""
         first = self._of("judge")
-        beside = [self._at("judge", each.model) for each in self.stage.grading.panelists]
+        beside = [self._at("judge", each.model) for each in self.context.grading.panelists]
         return [first, *beside] if first else []
 
     def _of(self, role: Role) -> Amounts | None:
-        endpoint = self.stage.endpoints[role]
+        endpoint = self.context.endpoints[role]
         return self._at(role, endpoint.model) if endpoint else None
 
     def _at(self, role: Role, model: str) -> Amounts:
@@ -619,41 +621,47 @@ class Experience(NamedTuple):
         """How far, as a share, so many conversations may be from what these foretell: two deviations."""
         return 2 * self.varying * math.sqrt(1 / self.held + 1 / max(1, planned))
 
-    def course(self, stage: RunContext, talk: Conversation) -> Course:
+    def course(self, context: RunContext, conversation: Conversation) -> Course:
         """How far a conversation will probably come."""
-        turns, plays = stage.turns(talk)
-        return Course(turns, self.leaving.get(talk.persona, self.leaving[""]) if plays else 0.0)
+        turns, plays = context.turns(conversation)
+        return Course(turns, self.leaving.get(conversation.persona, self.leaving[""]) if plays else 0.0)
 
 
-def experience(stage: RunContext, plan: Sequence[Conversation], runs: Path) -> Experience | None:
+def experience(context: RunContext, plan: Sequence[Conversation], runs: Path) -> Experience | None:
     """From the newest finished run with the same bot, judges, models and languages; None without one."""
     if not runs.is_dir():
         return None
     from simulator.storage.runs import read_heads  # the first run of all does without it
 
-    languages = {talk.case.language for talk in plan}
+    languages = {conversation.case.language for conversation in plan}
     for at, run in enumerate(read_heads(runs)):
         path = runs / run.id / NAME
         if at >= NEWEST:
             break
-        if not _is_like(stage, run) or path.stat().st_size > LARGEST:
+        if not _is_like(context, run) or path.stat().st_size > LARGEST:
             continue
         try:
             results = read_run(path)
         except RunFileError:
             continue
-        held = [talk for talk in results.conversations if talk.turns and talk.persona in stage.personas]
-        if held and {talk.case.language for talk in held} == languages:
+        held = [
+            conversation
+            for conversation in results.conversations
+            if conversation.turns and conversation.persona in context.personas
+        ]
+        if held and {conversation.case.language for conversation in held} == languages:
             leaving = _leaving(held, int(str(run.settings["turns"])))
-            foreseen = amounts(stage, held, Way(course=lambda talk: Course(len(talk.turns))))
+            foreseen = amounts(
+                context, held, Way(course=lambda conversation: Course(len(conversation.turns)))
+            )
             ratios = _ratios(foreseen, results)
             return Experience(run.id, leaving, ratios, len(held), _varying(held, foreseen))
     return None
 
 
-def _is_like(stage: RunContext, run: Run) -> bool:
-    settings, own = stage.settings.of_the_run(), stage.models()
-    roles = ("user", "judge", "embed", *(("demo",) if stage.settings.adapter == "demo" else ()))
+def _is_like(context: RunContext, run: Run) -> bool:
+    settings, own = context.settings.of_the_run(), context.models()
+    roles = ("user", "judge", "embed", *(("demo",) if context.settings.adapter == "demo" else ()))
     return (
         run.status == "finished"
         and not run.offline
@@ -666,10 +674,10 @@ def _leaving(held: Sequence[Conversation], turns: int) -> dict[str, float]:
     """How many of those who were asked to go on left instead; `""` stands for everybody."""
     asked: dict[str, int] = {"": 0}
     left: dict[str, int] = {"": 0}
-    for talk in held:
-        for who in ("", talk.persona):
-            asked[who] = asked.get(who, 0) + min(len(talk.turns), turns - 1)
-            left[who] = left.get(who, 0) + (talk.ended in _LEFT and len(talk.turns) < turns)
+    for conversation in held:
+        for who in ("", conversation.persona):
+            asked[who] = asked.get(who, 0) + min(len(conversation.turns), turns - 1)
+            left[who] = left.get(who, 0) + (conversation.ended in _LEFT and len(conversation.turns) < turns)
     every = left[""] / asked[""] if asked[""] else 0.0
     return {
         who: (left[who] + every * DECISIONS) / (asked[who] + DECISIONS) if who else every for who in asked
@@ -680,13 +688,15 @@ def _varying(held: Sequence[Conversation], foreseen: Mapping[Who, Amounts]) -> f
     """How much conversations differ: what every turn takes alike, and the words of each."""
     if len(held) == 1:
         return 1.0  # nobody knows
-    alike = sum(each.tokens_in for each in foreseen.values()) / sum(len(talk.turns) for talk in held)
-    sizes = [len(talk.turns) * alike + _words(talk) for talk in held]
+    alike = sum(each.tokens_in for each in foreseen.values()) / sum(
+        len(conversation.turns) for conversation in held
+    )
+    sizes = [len(conversation.turns) * alike + _words(conversation) for conversation in held]
     return pstdev(sizes) / fmean(sizes)
 
 
-def _words(talk: Conversation) -> int:
-    said = (text for turn in talk.turns for text in (turn.user, turn.answer.text, *_shown(turn)))
+def _words(conversation: Conversation) -> int:
+    said = (text for turn in conversation.turns for text in (turn.user, turn.answer.text, *_shown(turn)))
     return sum(map(tokens, said))
 
 
@@ -774,25 +784,27 @@ class Forecast(NamedTuple):
 
 
 def forecast(
-    stage: RunContext, plan: Sequence[Conversation], runs: Path | None = None, hear: Hearing | None = None
+    context: RunContext, plan: Sequence[Conversation], runs: Path | None = None, hear: Hearing | None = None
 ) -> Forecast:
     """What the plan takes; `runs` is the folder of earlier runs to learn from.
 
     Where none of them is like it, `hear` asks the bot, if it is given.
     """
-    settings = stage.settings
-    known = experience(stage, plan, runs) if runs else None
+    settings = context.settings
+    known = experience(context, plan, runs) if runs else None
     heard = hear() if hear and known is None else {}
-    found = _as_known(stage, plan, known) if known else _unknown(stage, plan, heard)
+    found = _as_known(context, plan, known) if known else _unknown(context, plan, heard)
     return found._replace(
         answers=0 if settings.adapter in _NOT_ITS_OWN else len(plan) * settings.turns,
-        rows=stage.asks_once,
-        offline=stage.offline and bool(stage.models()),
+        rows=context.asks_once,
+        offline=context.offline and bool(context.models()),
         heard=heard,
         unheard=settings.ask_bot and known is not None,
         language=_language(settings.language, plan),
         asks_a_bot=settings.adapter != "recorded",
-        cases=len(plan) // settings.repeats if stage.asks_once else len({talk.case.id for talk in plan}),
+        cases=len(plan) // settings.repeats
+        if context.asks_once
+        else len({conversation.case.id for conversation in plan}),
     )
 
 
@@ -800,15 +812,15 @@ def _language(told: str | None, plan: Sequence[Conversation]) -> Language:
     """The language most questions are in; Japanese on a tie."""
     if told == "ja":
         return "ja"
-    found = Counter(talk.case.language for talk in islice(plan, _LOOKED_AT))
+    found = Counter(conversation.case.language for conversation in islice(plan, _LOOKED_AT))
     return "en" if told == "en" or found["en"] > found["ja"] else "ja"
 
 
-def _as_known(stage: RunContext, plan: Sequence[Conversation], known: Experience) -> Forecast:
+def _as_known(context: RunContext, plan: Sequence[Conversation], known: Experience) -> Forecast:
     """As in an earlier run; the range never leaves what would be if all left at once, or all were long."""
-    course = partial(known.course, stage)
-    ways = (Way(Guess("most")), Way(), Way(course=course), Way(course=partial(_at_once, stage)))
-    most, whole, usual, soon = amounts_of_each(stage, plan, ways)
+    course = partial(known.course, context)
+    ways = (Way(Guess("most")), Way(), Way(course=course), Way(course=partial(_at_once, context)))
+    most, whole, usual, soon = amounts_of_each(context, plan, ways)
     learnt = {who: _of_both(max, each, _as_in(known, who, whole[who])) for who, each in most.items()}
     expected = {who: _as_in(known, who, each) for who, each in usual.items()}
     apart = max(NARROWEST, known.spread(len(plan)))
@@ -817,42 +829,42 @@ def _as_known(stage: RunContext, plan: Sequence[Conversation], known: Experience
         for who, each in expected.items()
     }
     high = {who: _of_both(min, _times(each, 1 + apart), learnt[who]) for who, each in expected.items()}
-    at_most, told, least, greatest = (_priced(stage, each) for each in (learnt, expected, low, high))
+    at_most, told, least, greatest = (_priced(context, each) for each in (learnt, expected, low, high))
     return Forecast(at_most, told, known.run, low=least, high=greatest)
 
 
 def _unknown(
-    stage: RunContext, plan: Sequence[Conversation], heard: Mapping[Language, SampledAnswers]
+    context: RunContext, plan: Sequence[Conversation], heard: Mapping[Language, SampledAnswers]
 ) -> Forecast:
     """Without an earlier run: in the middle, and at either end, of what nobody knows yet."""
-    shown, at_once = _forecast_shown(stage, heard), partial(_at_once, stage)
+    shown, at_once = _forecast_shown(context, heard), partial(_at_once, context)
     usual = [Way(Guess(shows=shows, heard=heard)) for shows in shown]
     ends = [Way(Guess("most", heard=heard)), Way(Guess("least", shows=False, heard=heard), at_once)]
     early = [way._replace(course=at_once) for way in usual]
-    most, least, *rest = amounts_of_each(stage, plan, [*ends, *usual, *early])
+    most, least, *rest = amounts_of_each(context, plan, [*ends, *usual, *early])
     late, soon = rest[: len(usual)], rest[len(usual) :]
     at_most, low, expected, left = (
-        _priced(stage, each) for each in (most, least, _middle(late), _middle(soon))
+        _priced(context, each) for each in (most, least, _middle(late), _middle(soon))
     )
     unknown = []
     if len(shown) > 1:
-        unknown.append(_between("passages", *(_priced(stage, each) for each in late)))
+        unknown.append(_between("passages", *(_priced(context, each) for each in late)))
     if left != expected:
         unknown.append(_between("leaving", left, expected))
     lengths = (UnknownCost("lengths"),) if at_most else ()
     return Forecast(at_most, expected, low=low, high=at_most, unknown=(*unknown, *lengths))
 
 
-def _forecast_shown(stage: RunContext, heard: Mapping[Language, SampledAnswers]) -> tuple[bool, ...]:
+def _forecast_shown(context: RunContext, heard: Mapping[Language, SampledAnswers]) -> tuple[bool, ...]:
     """Whether the bot shows passages; both where nobody knows, and a chat endpoint mostly does not."""
-    if heard or shows_passages(stage) is not None:
+    if heard or shows_passages(context) is not None:
         return (True,)
-    return (False,) if stage.settings.adapter == "openai_chat" else (False, True)
+    return (False,) if context.settings.adapter == "openai_chat" else (False, True)
 
 
-def _at_once(stage: RunContext, talk: Conversation) -> Course:
+def _at_once(context: RunContext, conversation: Conversation) -> Course:
     """The customer leaves as soon as they may: after the first answer."""
-    turns, plays = stage.turns(talk)
+    turns, plays = context.turns(conversation)
     return Course(1 if plays else turns)
 
 
@@ -900,8 +912,8 @@ def _of_both(choose: Callable[..., float], one: Amounts, other: Amounts) -> Amou
     )
 
 
-def _priced(stage: RunContext, found: Mapping[Who, Amounts]) -> ByModel:
-    prices = stage.ledger.prices
+def _priced(context: RunContext, found: Mapping[Who, Amounts]) -> ByModel:
+    prices = context.ledger.prices
     return {
         who: prices.spending(who[1], round(each.calls), each.tokens_in, each.tokens_out)
         for who, each in found.items()

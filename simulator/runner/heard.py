@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from simulator.core.errors import RagFailure
+from simulator.core.errors import BotFailure
 from simulator.core.types import Answer, Case, Conversation, Language, Query
 from simulator.runner.context import RunContext
 from simulator.runner.conversation import ask
@@ -14,12 +14,12 @@ from simulator.runner.estimate import SampledAnswers, TokenRange, tokens
 QUESTIONS, LOOKED_AT = 3, 10_000
 
 
-async def hear(stage: RunContext, plan: Sequence[Conversation]) -> dict[Language, SampledAnswers]:
+async def hear(context: RunContext, plan: Sequence[Conversation]) -> dict[Language, SampledAnswers]:
     """Asks the bot, one question after another, and measures its answers by language.
 
-    Raises RagFailure where not one question of a language is answered.
+    Raises BotFailure where not one question of a language is answered.
     """
-    rag = await stage.rag(plan)
+    bot = await context.bot(plan)
     answers: dict[Language, list[Answer]] = {}
     try:
         for case in first_cases(plan):
@@ -27,28 +27,28 @@ async def hear(stage: RunContext, plan: Sequence[Conversation]) -> dict[Language
                 text=case.question, history=case.history, session=f"dry-run-{case.id}",
                 case=case.id, language=case.language,
             )  # fmt: skip
-            answers.setdefault(case.language, []).append(await ask(rag, query, stage.settings.timeout))
+            answers.setdefault(case.language, []).append(await ask(bot, query, context.settings.timeout))
     finally:
-        await stage.close(rag)
-    return {language: heard(given, stage.settings.adapter) for language, given in answers.items()}
+        await context.close(bot)
+    return {language: heard(given, context.settings.adapter) for language, given in answers.items()}
 
 
 def first_cases(plan: Sequence[Conversation]) -> Iterator[Case]:
     """The first questions of each language."""
     taken: Counter[Language] = Counter()
     known: set[str] = set()
-    for talk in islice(plan, LOOKED_AT):
-        if taken[talk.case.language] < QUESTIONS and talk.case.id not in known:
-            known.add(talk.case.id)
-            taken[talk.case.language] += 1
-            yield talk.case
+    for conversation in islice(plan, LOOKED_AT):
+        if taken[conversation.case.language] < QUESTIONS and conversation.case.id not in known:
+            known.add(conversation.case.id)
+            taken[conversation.case.language] += 1
+            yield conversation.case
 
 
 def heard(answers: Sequence[Answer], adapter: str) -> SampledAnswers:
     """These answers, measured; those that failed are left out."""
     good = [answer for answer in answers if answer.error is None]
     if not good and (error := answers[0].error):
-        raise RagFailure(error.kind, f"{adapter}: {error.message}")
+        raise BotFailure(error.kind, f"{adapter}: {error.message}")
     passages = [sum(tokens(passage.text) for passage in answer.passages) for answer in good]
     return SampledAnswers(
         answer=_bounds([tokens(answer.text) for answer in good]),

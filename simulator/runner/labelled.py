@@ -100,7 +100,7 @@ def mark_between_references(rows: Sequence[LabelledAnswer]) -> str:
     return "/" if strokes > _MANY * len(texts) and ends < _FEW * len(texts) else ""
 
 
-def exhibit_of(row: LabelledAnswer, apart: str = "") -> GradingContext:
+def context_of(row: LabelledAnswer, apart: str = "") -> GradingContext:
     """The labelled answer as a judge of a run would see it: turn 1, with its passages and history.
 
     `apart` is a mark that stands between acceptable answers which the file has in one text.
@@ -408,10 +408,10 @@ class RowGrade(NamedTuple):
 class LabelledRun:
     """One judge over many rows; what is graded by a model is kept beside the result, line by line."""
 
-    def __init__(self, stage: RunContext, judge: str, partial: Path | None = None) -> None:
+    def __init__(self, run_context: RunContext, judge: str, partial: Path | None = None) -> None:
         """`judge` is the name its scores are filed under; `partial` is where the lines are kept."""
-        self.stage, self.judge = stage, judge
-        chosen = [judging for judging in stage.panel.judgings if judge in graders_of(judging)]
+        self.run_context, self.judge = run_context, judge
+        chosen = [judging for judging in run_context.panel.judgings if judge in graders_of(judging)]
         self.panel = Panel(chosen)
         # Only a model's grades are worth keeping, and its rubric tells whether they still hold.
         self.rubric = str(getattr(chosen[0], "rubric_hash", "")) if chosen else ""
@@ -425,9 +425,9 @@ class LabelledRun:
         progress: Callable[[Score], None] = lambda _: None,
     ) -> list[GradedRow]:
         """The score of every row, in their order; raises BudgetSpent, or what makes grading impossible."""
-        exhibits = [exhibit_of(row, apart) for row in rows]
+        contexts = [context_of(row, apart) for row in rows]
         kept = self._kept()
-        found = [kept.get(_seal(exhibit)) if kept else None for exhibit in exhibits]
+        found = [kept.get(_seal(context)) if kept else None for context in contexts]
         for score in filter(None, found):
             progress(score)
         waiting = iter([at for at, score in enumerate(found) if score is None])
@@ -435,12 +435,12 @@ class LabelledRun:
         async def work() -> None:
             for at in waiting:
                 await asyncio.sleep(0)  # judges that never wait would keep Ctrl-C waiting
-                found[at] = score = await self._score(exhibits[at])
+                found[at] = score = await self._score(contexts[at])
                 progress(score)
 
         try:
             async with asyncio.TaskGroup() as tasks:
-                for _ in range(min(len(rows), self.stage.settings.calls)):
+                for _ in range(min(len(rows), self.run_context.settings.calls)):
                     tasks.create_task(work())
         except BaseExceptionGroup as group:
             raise worst_of(group) from None
@@ -451,17 +451,17 @@ class LabelledRun:
         if self._partial:
             self._partial.unlink(missing_ok=True)
 
-    async def _score(self, exhibit: GradingContext) -> Score:
-        scores = await self.panel.grade(exhibit)
+    async def _score(self, context: GradingContext) -> Score:
+        scores = await self.panel.grade(context)
         score = next(score for score in scores if score.judge == self.judge)
         if score.state != "failed":
-            self._keep(exhibit, score)
+            self._keep(context, score)
         return score
 
-    def _keep(self, exhibit: GradingContext, score: Score) -> None:
+    def _keep(self, context: GradingContext, score: Score) -> None:
         if not self._partial:
             return
-        line = json.dumps({"row": _seal(exhibit), "score": score.model_dump(mode="json")}, ensure_ascii=False)
+        line = json.dumps({"row": _seal(context), "score": score.model_dump(mode="json")}, ensure_ascii=False)
         try:
             self._partial.parent.mkdir(parents=True, exist_ok=True)
             with self._partial.open("a", encoding="utf-8") as file:
@@ -521,9 +521,9 @@ def judged_with(settings: Settings, judge: str, *, by_model: bool) -> Settings:
     return settings.model_copy(update={"judges": rubrics})
 
 
-def filed(stage: RunContext, judge: str) -> str:
+def filed(run_context: RunContext, judge: str) -> str:
     """The name under which the scores of a judge are filed."""
-    return list(stage.judges)[stage.settings.judges.index(judge)]
+    return list(run_context.judges)[run_context.settings.judges.index(judge)]
 
 
 def graders_of(judging: JudgeCall) -> Collection[str]:
@@ -542,9 +542,9 @@ def _grading_numbers(score: Score) -> list[str]:
     ]
 
 
-def _seal(exhibit: GradingContext) -> str:
+def _seal(context: GradingContext) -> str:
     """Stands for everything that a judge is shown."""
-    return fingerprint(exhibit.model_dump_json())
+    return fingerprint(context.model_dump_json())
 
 
 def worst_of(group: BaseExceptionGroup[BaseException]) -> BaseException:
@@ -560,25 +560,27 @@ def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
     return found
 
 
-def forecast(stage: RunContext, panel: Panel, exhibits: Sequence[GradingContext]) -> Spending:
+def forecast(run_context: RunContext, panel: Panel, contexts: Sequence[GradingContext]) -> Spending:
     """Calls, tokens and dollars at most; nothing where no model grades. Dollars are None without a price."""
     asked: list[Spending] = []
-    endpoint, prices = stage.endpoints["judge"], stage.ledger.prices
+    endpoint, prices = run_context.endpoints["judge"], run_context.ledger.prices
     for judging in panel.judgings:
         if isinstance(judging, ModelJudge):
             form = GRADES + GRADE * (len(judging.rubrics) - 1)
-            size = sum(_size(stage, each, judging.rubrics, alone=judging.alone) for each in exhibits)
+            size = sum(_size(run_context, each, judging.rubrics, alone=judging.alone) for each in contexts)
             model = judging.model.endpoint.model
-            calls = len(exhibits) * judging.votes
+            calls = len(contexts) * judging.votes
             asked.append(prices.spending(model, calls, size * judging.votes, form * calls))
         elif endpoint and isinstance(judging, FunctionJudge):
             for name in set(graders_of(judging)) & set(shelves.form_names()):
-                size = sum(_size(stage, each, [load_form(name)], alone=True) for each in exhibits)
-                calls = len(exhibits)
+                size = sum(_size(run_context, each, [load_form(name)], alone=True) for each in contexts)
+                calls = len(contexts)
                 asked.append(prices.spending(endpoint.model, calls, size, GRADE * calls))
     return together(asked)
 
 
-def _size(stage: RunContext, exhibit: GradingContext, forms: Sequence[ReplySchema], *, alone: bool) -> int:
-    messages = stage.grading.frame.prompt(exhibit, forms, alone=alone)
+def _size(
+    run_context: RunContext, context: GradingContext, forms: Sequence[ReplySchema], *, alone: bool
+) -> int:
+    messages = run_context.grading.frame.prompt(context, forms, alone=alone)
     return sum(tokens(message["content"]) for message in messages)

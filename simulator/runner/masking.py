@@ -13,11 +13,11 @@ from simulator.core.secrets import concealed
 from simulator.core.settings import Settings
 from simulator.core.types import (
     Answer,
+    Bot,
     Case,
     Conversation,
     Failure,
     Query,
-    Rag,
     Results,
     Turn,
     User,
@@ -54,14 +54,14 @@ def masked_case(case: Case, number: int, redactor: Redactor) -> Case:
     return masked.model_copy(update={"tags": tags, "id": f"masked-{number:03}" if is_personal else case.id})
 
 
-def masked_talks(talks: Iterable[Conversation], redactor: Redactor) -> Iterator[Conversation]:
+def masked_talks(conversations: Iterable[Conversation], redactor: Redactor) -> Iterator[Conversation]:
     """The conversations of a run with masked cases, in their order; an id follows that of its case."""
     numbers: dict[str, int] = {}
-    for talk in talks:
-        number = numbers.setdefault(talk.case.id, len(numbers) + 1)
-        case = masked_case(talk.case, number, redactor)
-        key = talk.id.replace(f"/{talk.case.id}", f"/{case.id}", 1)
-        yield talk.model_copy(update={"id": key, "case": case})
+    for conversation in conversations:
+        number = numbers.setdefault(conversation.case.id, len(numbers) + 1)
+        case = masked_case(conversation.case, number, redactor)
+        key = conversation.id.replace(f"/{conversation.case.id}", f"/{case.id}", 1)
+        yield conversation.model_copy(update={"id": key, "case": case})
 
 
 class MaskedUser:
@@ -77,29 +77,29 @@ class MaskedUser:
         return redacted_value(line, self.redactor, case.language)[0]
 
 
-class MaskedRag:
+class MaskedBot:
     """A bot whose answers, passages and error messages are masked as they arrive: secrets, personal data."""
 
     def __init__(
         self,
-        rag: Rag,
+        bot: Bot,
         redactor: Redactor | None,
         timeout: float,
         secrets: Iterable[str] = (),
         in_errors: Iterable[str] = (),
     ) -> None:
         """Has the bot's own traits and connections; `timeout` in seconds. Errors lose more than `secrets`."""
-        self.rag, self.redactor, self.timeout = rag, redactor, timeout
+        self.bot, self.redactor, self.timeout = bot, redactor, timeout
         self.secrets = sorted(secrets, key=len, reverse=True)
         self.in_errors = sorted({*self.secrets, *in_errors}, key=len, reverse=True)
 
     def __getattr__(self, name: str) -> Any:
         """Whatever else the bot has."""
-        return getattr(self.rag, name)
+        return getattr(self.bot, name)
 
     async def __call__(self, query: Query) -> Answer:
         """The answer; a failure is one as well."""
-        answer = _without(self.secrets, await answered(self.rag, query, self.timeout))
+        answer = _without(self.secrets, await answered(self.bot, query, self.timeout))
         if answer.error:
             message = concealed(answer.error.message, self.in_errors)
             answer = answer.model_copy(update={"error": Failure(kind=answer.error.kind, message=message)})
@@ -149,13 +149,13 @@ def _masked(results: Results) -> set[str]:
 def _texts(results: Results) -> Iterator[str]:
     """Every text of the cases and of the dialogues; those of a case once."""
     cases: set[str] = set()
-    for talk in results.conversations:
-        if talk.case.id not in cases:
-            cases.add(talk.case.id)
-            yield from _within(talk.case.model_dump(mode="json", exclude_defaults=True))
-        for turn in talk.turns:
+    for conversation in results.conversations:
+        if conversation.case.id not in cases:
+            cases.add(conversation.case.id)
+            yield from _within(conversation.case.model_dump(mode="json", exclude_defaults=True))
+        for turn in conversation.turns:
             yield from _within(turn.model_dump(mode="json", exclude_defaults=True))
-        yield talk.closing
+        yield conversation.closing
 
 
 def _within(value: Any) -> Iterator[str]:

@@ -39,8 +39,8 @@ def part_of(plan: Sequence[Conversation], shard: Shard) -> tuple[Conversation, .
     The questions are dealt out in the order of a hash of their ids, so that no shard has more than one
     question more than another, however the file is sorted.
     """
-    mine = _dealt({talk.case.id for talk in plan}, shard)
-    return tuple(talk for talk in plan if talk.case.id in mine)
+    mine = _dealt({conversation.case.id for conversation in plan}, shard)
+    return tuple(conversation for conversation in plan if conversation.case.id in mine)
 
 
 def _dealt(cases: Iterable[str], shard: Shard) -> frozenset[str]:
@@ -50,17 +50,17 @@ def _dealt(cases: Iterable[str], shard: Shard) -> frozenset[str]:
 
 def place_of(plan: Sequence[Conversation], shard: Shard) -> ShardPosition:
     """What a shard has to remember of the whole plan."""
-    mine = _dealt({talk.case.id for talk in plan}, shard)
-    places = tuple(place for place, talk in enumerate(plan) if talk.case.id in mine)
+    mine = _dealt({conversation.case.id for conversation in plan}, shard)
+    places = tuple(place for place, conversation in enumerate(plan) if conversation.case.id in mine)
     return ShardPosition(shard=shard.text, planned=len(plan), plan=plan_digest(plan), places=places)
 
 
 def plan_digest(plan: Iterable[Conversation]) -> str:
     """A hash of who asks what in which order, with everything that is known of each question."""
     found = hashlib.sha256()
-    for talk in plan:
-        found.update(json.dumps([talk.id, talk.persona, talk.repeat]).encode())
-        found.update(talk.case.model_dump_json().encode())
+    for conversation in plan:
+        found.update(json.dumps([conversation.id, conversation.persona, conversation.repeat]).encode())
+        found.update(conversation.case.model_dump_json().encode())
     return found.hexdigest()[:16]
 
 
@@ -95,7 +95,7 @@ def joined_of(notes: Mapping[str, Any]) -> MergeSummary | None:
 class PartConversation:
     """One conversation of a part: where it stands in the plan, a hash of all of it, whether anyone spoke."""
 
-    talk: Conversation
+    conversation: Conversation
     place: int
     content: str
     begun: bool
@@ -145,7 +145,7 @@ def read_part(path: Path) -> Part:
     settings, place = from_run(results.run.settings), _place(results, path)
     shard = read_shard(place.shard) if place else None
     count, shards = (shard.parts, frozenset({shard.number})) if shard else _of_merged(results)
-    planned = [talk for talk in results.conversations if not talk.id.endswith(AGAIN)]
+    planned = [conversation for conversation in results.conversations if not conversation.id.endswith(AGAIN)]
     return Part(
         path=path,
         run=results.run,
@@ -169,7 +169,7 @@ def _place(results: Results, path: Path) -> ShardPosition | None:
     except ValidationError:
         msg = f"{path}: does not say where its part belongs in the whole run. Hold that shard anew."
         raise RunFileError(msg) from None
-    first = [talk for talk in results.conversations if not talk.id.endswith(AGAIN)]
+    first = [conversation for conversation in results.conversations if not conversation.id.endswith(AGAIN)]
     if len(first) != len(place.places):
         msg = f"{path}: holds {len(first)} conversations, and places for {len(place.places)}: it is damaged."
         raise RunFileError(msg)
@@ -191,23 +191,23 @@ def _held(results: Results, place: ShardPosition | None) -> tuple[PartConversati
     for score in results.scores:
         scores.setdefault(score.conversation, []).append(score.model_dump_json())
     places: dict[str, int] = {}
-    for talk in results.conversations:
-        again = talk.id.endswith(AGAIN)
-        first = places.get(talk.id.removesuffix(AGAIN), len(places)) if again else len(places)
-        places[talk.id] = first
+    for conversation in results.conversations:
+        again = conversation.id.endswith(AGAIN)
+        first = places.get(conversation.id.removesuffix(AGAIN), len(places)) if again else len(places)
+        places[conversation.id] = first
     return tuple(
         PartConversation(
-            talk=talk.model_copy(update={"turns": ()}),
-            place=place.places[places[talk.id]] if place else places[talk.id],
-            content=_content(talk, scores.get(talk.id, [])),
-            begun=bool(talk.turns or talk.ended),
+            conversation=conversation.model_copy(update={"turns": ()}),
+            place=place.places[places[conversation.id]] if place else places[conversation.id],
+            content=_content(conversation, scores.get(conversation.id, [])),
+            begun=bool(conversation.turns or conversation.ended),
         )
-        for talk in results.conversations
+        for conversation in results.conversations
     )
 
 
-def _content(talk: Conversation, scores: Iterable[str]) -> str:
-    said = "\n".join([talk.model_dump_json(), *scores])
+def _content(conversation: Conversation, scores: Iterable[str]) -> str:
+    said = "\n".join([conversation.model_dump_json(), *scores])
     return hashlib.sha256(said.encode()).hexdigest()
 
 
@@ -438,12 +438,13 @@ def _owners(parts: Sequence[Part]) -> Owners:
     found: dict[str, tuple[int, PartConversation]] = {}
     for number, part in enumerate(parts):
         for held in part.held:
-            known = found.get(held.talk.id)
+            known = found.get(held.conversation.id)
             if known is None or (held.begun and not known[1].begun):
-                found[held.talk.id] = (number, held)
+                found[held.conversation.id] = (number, held)
             elif held.begun and held.content != known[1].content:
                 one = parts[known[0]].name
-                msg = f"{held.talk.id} is not the same in {one} and {part.name}: leave one of the two out."
+                name = held.conversation.id
+                msg = f"{name} is not the same in {one} and {part.name}: leave one of the two out."
                 raise InputError(msg)
     return found
 
@@ -472,17 +473,17 @@ def _ordered(parts: Sequence[Part], owners: Owners) -> list[Conversation]:
 
     def order(owned: tuple[int, PartConversation]) -> tuple[bool, int, int]:
         number, held = owned
-        return held.talk.id.endswith(AGAIN), 0 if together else number, held.place
+        return held.conversation.id.endswith(AGAIN), 0 if together else number, held.place
 
-    return [held.talk for _, held in sorted(owners.values(), key=order)]
+    return [held.conversation for _, held in sorted(owners.values(), key=order)]
 
 
 def _filled(owners: Owners, whole: Sequence[Conversation]) -> list[Conversation]:
     """The whole plan, with what was held once more at its end."""
     more = sorted(
-        (held for _, held in owners.values() if held.talk.id.endswith(AGAIN)), key=lambda h: h.place
+        (held for _, held in owners.values() if held.conversation.id.endswith(AGAIN)), key=lambda h: h.place
     )
-    return [*whole, *(held.talk for held in more)]
+    return [*whole, *(held.conversation for held in more)]
 
 
 def _create(parts: Sequence[Part], plan: Sequence[Conversation], runs: Path) -> RunFile:

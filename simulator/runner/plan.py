@@ -60,14 +60,16 @@ def _plan_of(run: Path, settings: Settings) -> tuple[tuple[Conversation, ...], t
     results = read_run(run)
     from simulator.storage.results import counted
 
-    kept = {talk.id for talk in counted(results).conversations}
+    kept = {conversation.id for conversation in counted(results).conversations}
     unplayed = {"turns": (), "ended": None, "reason": "", "closing": ""}
     redactor = redactor_of(settings)
-    talks = masked_talks(results.conversations, redactor) if redactor else results.conversations
+    conversations = masked_talks(results.conversations, redactor) if redactor else results.conversations
     begun = (
-        talk for talk, old in zip(talks, results.conversations, strict=True) if talk.turns and old.id in kept
+        conversation
+        for conversation, old in zip(conversations, results.conversations, strict=True)
+        if conversation.turns and old.id in kept
     )
-    return tuple(talk.model_copy(update=unplayed) for talk in begun), results.personas
+    return tuple(conversation.model_copy(update=unplayed) for conversation in begun), results.personas
 
 
 def _personas(names: Iterable[str]) -> list[Persona]:
@@ -125,8 +127,8 @@ def _conversations(
         for persona in cast:
             for repeat in range(1, settings.repeats + 1):
                 key = f"{persona.id}/{case.id}#{repeat}"
-                talk = Conversation(id=key, case=case, persona=persona.id, repeat=repeat)
-                yield compact(talk)
+                conversation = Conversation(id=key, case=case, persona=persona.id, repeat=repeat)
+                yield compact(conversation)
 
 
 # What a judge compares the answer with; for all others, what they ask for by name.

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from simulator.core.errors import InputError, PromptError
-from simulator.core.types import Case, Conversation, Message, Query, Rag, Value, traits_of
+from simulator.core.types import Bot, Case, Conversation, Message, Query, Value, traits_of
 from simulator.data.files import shown
 from simulator.runner.conversation import called
 from simulator.runner.prompt_file import (
@@ -226,14 +226,14 @@ Lookup = Callable[[str], Case]
 class PromptedBot:
     """A bot that is asked with a prompt. Has the bot's own traits and connections."""
 
-    def __init__(self, rag: Rag, prompt: Prompt, row: Lookup, labels: Iterable[str] = ()) -> None:
+    def __init__(self, bot: Bot, prompt: Prompt, row: Lookup, labels: Iterable[str] = ()) -> None:
         """`row` gives the case of an id; `labels` are all there are, where the prompt does not name them.
 
         Raises InputError for examples as turns where the bot is told of no earlier turns.
         """
-        self.rag, self.prompt, self.row = rag, prompt, row
+        self.bot, self.prompt, self.row = bot, prompt, row
         self._rendering = PromptRenderer(prompt, labels)
-        self._takes = traits_of(rag).takes
+        self._takes = traits_of(bot).takes
         turns = any(shown.turns and shown.shots for shown in prompt.examples.values())
         if turns and HISTORY not in self._takes:
             msg = f'{prompt.path}: the bot is told of no earlier turns: write as = "text" and $examples.'
@@ -241,7 +241,7 @@ class PromptedBot:
 
     def __getattr__(self, name: str) -> Any:
         """Whatever else the bot has."""
-        return getattr(self.rag, name)
+        return getattr(self.bot, name)
 
     async def __call__(self, query: Query) -> Any:
         """What the bot says to the row's prompt."""
@@ -255,11 +255,11 @@ class PromptedBot:
         if contexts is not None:
             case = case.model_copy(update={"contexts": contexts})
         rendered = self._rendering(case, query.text, earlier)
-        return await called(self.rag, self._sent(query, rendered))
+        return await called(self.bot, self._sent(query, rendered))
 
     async def aclose(self) -> None:
         """Closes the bot's connections, if it has any."""
-        closed = getattr(self.rag, "aclose", lambda: None)()
+        closed = getattr(self.bot, "aclose", lambda: None)()
         if inspect.isawaitable(closed):
             await closed
 
@@ -285,7 +285,7 @@ def rows_of(plan: Sequence[Conversation]) -> Lookup:
 
     def row(key: str) -> Case:
         if not places:
-            places.update((talk.case.id, at) for at, talk in enumerate(plan))
+            places.update((conversation.case.id, at) for at, conversation in enumerate(plan))
         return plan[places[key]].case
 
     return row

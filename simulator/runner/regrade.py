@@ -11,12 +11,16 @@ from simulator.runner.run import first_of
 from simulator.storage.run_file import RunFile
 
 
-def exhibits(conversations: Iterable[Conversation]) -> Iterator[GradingContext]:
+def contexts(conversations: Iterable[Conversation]) -> Iterator[GradingContext]:
     """Every turn that was held, with the turns before it."""
-    for talk in conversations:
-        for at, turn in enumerate(talk.turns):
+    for conversation in conversations:
+        for at, turn in enumerate(conversation.turns):
             yield GradingContext(
-                conversation=talk.id, case=talk.case, persona=talk.persona, turn=turn, earlier=talk.turns[:at]
+                conversation=conversation.id,
+                case=conversation.case,
+                persona=conversation.persona,
+                turn=turn,
+                earlier=conversation.turns[:at],
             )
 
 
@@ -32,16 +36,16 @@ async def grade(
     for score in results.scores:
         if score.state != "failed" and not again:
             done.setdefault((score.conversation, score.turn), {})[score.judge] = score
-    waiting = exhibits(results.conversations)
+    waiting = contexts(results.conversations)
     spent: list[BudgetSpent] = []
 
     async def one_after_the_other() -> None:
-        for exhibit in waiting:
+        for context in waiting:
             if spent:
                 return
-            graded = done.get((exhibit.conversation, exhibit.turn.index), {})
+            graded = done.get((context.conversation, context.turn.index), {})
             try:
-                told(exhibit, await grading.panel.grade(exhibit, graded, file.graded))
+                told(context, await grading.panel.grade(context, graded, file.graded))
             except BudgetSpent as error:
                 spent.append(error)
 
@@ -57,7 +61,7 @@ async def grade(
 
 def held_turns(conversations: Iterable[Conversation]) -> int:
     """How many turns there are to grade; raises RunFileError when there are none."""
-    count = sum(len(talk.turns) for talk in conversations)
+    count = sum(len(conversation.turns) for conversation in conversations)
     if not count:
         msg = "the run has no turns to grade."
         raise RunFileError(msg)

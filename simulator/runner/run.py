@@ -16,11 +16,11 @@ from simulator.core.types import (
     STOPPED_EARLY,
     SUPERSEDED,
     Answer,
+    Bot,
     Conversation,
     Ended,
     GradingContext,
     Persona,
-    Rag,
     Results,
     Run,
     Score,
@@ -42,12 +42,14 @@ _HELD = frozenset({Ended.SATISFIED, Ended.GAVE_UP, Ended.HANDED_OVER, Ended.TURN
 def second_attempts(results: Results) -> tuple[Conversation, ...]:
     """What is still to be held once more: each conversation with a fault, once, from its beginning."""
     faulty = _faulty(customer_faults(results))
-    planned = {talk.id for talk in results.conversations}
+    planned = {conversation.id for conversation in results.conversations}
     unplayed = {"turns": (), "ended": None, "reason": "", "closing": ""}
     return tuple(
-        talk.model_copy(update=unplayed | {"id": talk.id + AGAIN})
-        for talk in results.conversations
-        if talk.id in faulty and not talk.id.endswith(AGAIN) and talk.id + AGAIN not in planned
+        conversation.model_copy(update=unplayed | {"id": conversation.id + AGAIN})
+        for conversation in results.conversations
+        if conversation.id in faulty
+        and not conversation.id.endswith(AGAIN)
+        and conversation.id + AGAIN not in planned
     )
 
 
@@ -58,11 +60,11 @@ def superseded(results: Results) -> dict[str, str]:
     otherwise: nobody gets a third.
     """
     faulty = _faulty(customer_faults(results))
-    talks = {talk.id: talk for talk in results.conversations}
+    conversations = {conversation.id: conversation for conversation in results.conversations}
     found = {}
-    for key, again in talks.items():
+    for key, again in conversations.items():
         first = key.removesuffix(AGAIN)
-        if first != key and first in talks:
+        if first != key and first in conversations:
             is_clean = again.ended in _HELD and key not in faulty
             found[first if is_clean else key] = key if is_clean else first
     return found
@@ -79,7 +81,7 @@ class Progress(Protocol):
         """A new turn is there."""
         ...
 
-    def graded(self, exhibit: GradingContext, scores: Sequence[Score]) -> None:
+    def graded(self, context: GradingContext, scores: Sequence[Score]) -> None:
         """A turn has been graded."""
         ...
 
@@ -96,7 +98,7 @@ class Record(Protocol):
         """What the run was started with."""
         ...
 
-    def talks(self) -> Sequence[Conversation]:
+    def conversations(self) -> Sequence[Conversation]:
         """All conversations, each as far as it has come when it is asked for."""
         ...
 
@@ -138,7 +140,7 @@ async def nothing_first(_: RunFile) -> None:
 
 def create_run(
     settings: Settings,
-    stage: RunContext,
+    context: RunContext,
     plan: Sequence[Conversation],
     personas: tuple[Persona, ...],
     run_id: str = "",
@@ -149,17 +151,17 @@ def create_run(
         id=run_id or new_run_id(now.astimezone(), [p.id for p in personas]),
         created=now,
         settings=settings.of_the_run()
-        | {"greeting": {"ja": stage.greeting("ja"), "en": stage.greeting("en")}},
-        versions=stage.versions(),
-        prompts=stage.fingerprints(),
-        models=stage.models(),
-        offline=stage.offline and bool(stage.models()),
+        | {"greeting": {"ja": context.greeting("ja"), "en": context.greeting("en")}},
+        versions=context.versions(),
+        prompts=context.fingerprints(),
+        models=context.models(),
+        offline=context.offline and bool(context.models()),
     )
     return RunFile.create(Path(settings.runs) / run.id, run, plan, personas)
 
 
 async def perform(  # noqa: PLR0917 - `first` and `sit` are mostly left out
-    stage: RunContext,
+    context: RunContext,
     plan: Sequence[Conversation],
     open_file: Callable[[], RunFile],
     progress: Progress,
@@ -173,22 +175,22 @@ async def perform(  # noqa: PLR0917 - `first` and `sit` are mostly left out
     done `first`, before anyone speaks, is paid and stored like the rest of the run; `sit` and `stopping` are
     those of `rehearse`.
     """
-    rag: Rag | None = None
+    bot: Bot | None = None
     try:
-        rag = await stage.rag(plan)
+        bot = await context.bot(plan)
         file = open_file()
         try:
-            return file.path, await rehearse(file, stage, rag, progress, first, sit, stopping)
+            return file.path, await rehearse(file, context, bot, progress, first, sit, stopping)
         finally:
             file.close()
     finally:
-        await stage.close(rag)
+        await context.close(bot)
 
 
 async def rehearse(  # noqa: PLR0917 - `sit` is the last and mostly left out
     file: RunFile,
-    stage: RunContext,
-    rag: Rag,
+    context: RunContext,
+    bot: Bot,
     progress: Progress,
     first: First = nothing_first,
     sit: "Sit | None" = None,
@@ -202,21 +204,21 @@ async def rehearse(  # noqa: PLR0917 - `sit` is the last and mostly left out
     """
     sit = sit or Runner
     started = time.monotonic()
-    stage.ledger.record = file.called
+    context.ledger.record = file.called
     status: Status = "interrupted"  # unless it is known better: a bug of ours leaves the run resumable
     stopped: str | None = None
     try:
-        sitting = sit(file, stage, rag, progress, None)
+        runner = sit(file, context, bot, progress, None)
         with _interruptible():
             await first(file)
             if stopping is not None:
-                sitting = await _until_certain(file, sitting, sit, stopping)
+                runner = await _until_certain(file, runner, sit, stopping)
             else:
-                await sitting.run()
-            if stage.settings.customer_faults == "replay" and not sitting.out_of_budget:
-                sitting = await _held_again(file, sitting, sit)
+                await runner.run()
+            if context.settings.customer_faults == "replay" and not runner.out_of_budget:
+                runner = await _held_again(file, runner, sit)
             file.settle()
-        status, stopped = ("stopped", sitting.out_of_budget) if sitting.out_of_budget else ("finished", None)
+        status, stopped = ("stopped", runner.out_of_budget) if runner.out_of_budget else ("finished", None)
     except* RehearsalError as group:  # no access, disk full: nothing else can succeed
         status, stopped = "stopped", str(first_of(group))
     except* asyncio.CancelledError:
@@ -233,17 +235,17 @@ class Runner:
     def __init__(
         self,
         file: Record,
-        stage: RunContext,
-        rag: Rag,
+        context: RunContext,
+        bot: Bot,
         progress: Progress,
         plan: Sequence[Conversation] | None = None,
     ) -> None:
         """Goes on from what the file holds; `plan` is all of it unless told."""
-        self.file, self.stage, self.rag, self.progress = file, stage, rag, progress
+        self.file, self.context, self.bot, self.progress = file, context, bot, progress
         self.log: Log = file
         self.out_of_budget: str | None = None
         self._run_id = file.run.id
-        self._plan = file.talks() if plan is None else plan
+        self._plan = file.conversations() if plan is None else plan
         self._pending = file.unanswered()
         self._done: dict[tuple[str, int], list[Score]] = {}
         self._ungraded = 0
@@ -253,29 +255,29 @@ class Runner:
         """All open conversations, `--concurrency` at a time, and all open grades."""
         async with asyncio.TaskGroup() as tasks:
             waiting = self._one_by_one(tasks)
-            at_once = self.stage.settings.customers or self.stage.settings.concurrency
+            at_once = self.context.settings.customers or self.context.settings.concurrency
             places = range(min(at_once, len(self._plan)))
             held = [tasks.create_task(self._play_all(waiting, tasks)) for _ in places]
-            self.stage.connections.dialogue(goes_on=True)
+            self.context.connections.dialogue(goes_on=True)
             await asyncio.gather(*held)
-            self.stage.connections.dialogue(goes_on=False)
+            self.context.connections.dialogue(goes_on=False)
 
     def _one_by_one(self, tasks: asyncio.TaskGroup) -> Iterator[Conversation]:
         """All conversations, each caught up with as its turn comes."""
-        for talk in self._plan:
-            self._catch_up(talk, tasks)
-            yield talk
+        for conversation in self._plan:
+            self._catch_up(conversation, tasks)
+            yield conversation
 
-    def _catch_up(self, talk: Conversation, tasks: asyncio.TaskGroup) -> None:
+    def _catch_up(self, conversation: Conversation, tasks: asyncio.TaskGroup) -> None:
         """Grades what an interruption left ungraded."""
-        for score in self.file.scores(talk.id) if talk.turns else ():
+        for score in self.file.scores(conversation.id) if conversation.turns else ():
             # What failed is tried again on resume; everything else is paid for and kept.
             if score.state != "failed":
                 self._done.setdefault((score.conversation, score.turn), []).append(score)
-        for count in range(1, len(talk.turns) + 1):
-            self._grade_later(talk.model_copy(update={"turns": talk.turns[:count]}), tasks)
-        if talk.ended is not None:
-            self.progress.ended(talk)
+        for count in range(1, len(conversation.turns) + 1):
+            self._grade_later(conversation.model_copy(update={"turns": conversation.turns[:count]}), tasks)
+        if conversation.ended is not None:
+            self.progress.ended(conversation)
 
     async def _play_all(self, waiting: Iterator[Conversation], tasks: asyncio.TaskGroup) -> None:
         """One of the places: takes the next conversation as long as there is one."""
@@ -283,35 +285,37 @@ class Runner:
             await asyncio.sleep(0)  # a bot that never waits would keep grades and Ctrl-C waiting
             await self._room()
             if start.ended is None:
-                talk = await self._play(start, tasks)
-                if talk.ended is not None:
-                    self.file.ended(talk.id, talk.ended, talk.reason, talk.closing)
-                self.progress.ended(talk)
+                conversation = await self._play(start, tasks)
+                if conversation.ended is not None:
+                    self.file.ended(
+                        conversation.id, conversation.ended, conversation.reason, conversation.closing
+                    )
+                self.progress.ended(conversation)
 
     async def _room(self) -> None:
         """Until grading has come near enough: dialogues go first, and would pile up what is to be graded."""
-        while self._ungraded > MOST_UNGRADED + 2 * self.stage.settings.calls:
+        while self._ungraded > MOST_UNGRADED + 2 * self.context.settings.calls:
             self._fewer.clear()
             await self._fewer.wait()
 
     async def _play(self, start: Conversation, tasks: asyncio.TaskGroup) -> Conversation:
-        def on_turn(talk: Conversation) -> None:
-            self.progress.turn(talk)
-            self._grade_later(talk, tasks)
+        def on_turn(conversation: Conversation) -> None:
+            self.progress.turn(conversation)
+            self._grade_later(conversation, tasks)
 
-        turns, parting = self.stage.turns(start)
+        turns, parting = self.context.turns(start)
         if not self.out_of_budget:
             try:
                 return await converse(
                     start,
                     self._user(start),
-                    self.rag,
+                    self.bot,
                     self.log,
                     turns=turns,
                     parting=parting,
                     session=f"{self._run_id}/{start.id}",
-                    timeout=self.stage.settings.timeout,
-                    opening=self.stage.opening(start),
+                    timeout=self.context.settings.timeout,
+                    opening=self.context.opening(start),
                     pending=self._pending_line(start),
                     on_turn=on_turn,
                 )
@@ -321,33 +325,37 @@ class Runner:
 
     def _user(self, start: Conversation) -> User:
         """Who plays the customer."""
-        return self.stage.user(start)
+        return self.context.user(start)
 
     def _pending_line(self, start: Conversation) -> Utterance | None:
         turn, line = self._pending.get(start.id, (0, None))
         return line if turn == len(start.turns) + 1 else None
 
-    def _grade_later(self, talk: Conversation, tasks: asyncio.TaskGroup) -> None:
+    def _grade_later(self, conversation: Conversation, tasks: asyncio.TaskGroup) -> None:
         """Grading runs beside the next turn: nobody in the dialogue waits for it."""
-        turn = talk.turns[-1]
-        exhibit = GradingContext(
-            conversation=talk.id, case=talk.case, persona=talk.persona, turn=turn, earlier=talk.turns[:-1]
+        turn = conversation.turns[-1]
+        context = GradingContext(
+            conversation=conversation.id,
+            case=conversation.case,
+            persona=conversation.persona,
+            turn=turn,
+            earlier=conversation.turns[:-1],
         )
-        done = self._done.pop((talk.id, turn.index), [])
-        if {score.judge for score in done} >= self.stage.grading.names_of(exhibit):
-            self.progress.graded(exhibit, done)
+        done = self._done.pop((conversation.id, turn.index), [])
+        if {score.judge for score in done} >= self.context.grading.names_of(context):
+            self.progress.graded(context, done)
         else:
             self._ungraded += 1
-            tasks.create_task(self._grade(exhibit, done))
+            tasks.create_task(self._grade(context, done))
 
-    async def _grade(self, exhibit: GradingContext, done: Sequence[Score]) -> None:
+    async def _grade(self, context: GradingContext, done: Sequence[Score]) -> None:
         try:
             known = {score.judge: score for score in done}
-            graded = await self.stage.panel.grade(exhibit, known, self.file.graded)
+            graded = await self.context.panel.grade(context, known, self.file.graded)
         except BudgetSpent as error:
             self._stop_paying(error)
         else:
-            self.progress.graded(exhibit, [*done, *graded])
+            self.progress.graded(context, [*done, *graded])
         finally:
             self._ungraded -= 1
             self._fewer.set()
@@ -357,7 +365,7 @@ class Runner:
 
 
 # A sitting of one run, or of a part of its plan.
-Sit = Callable[[RunFile, RunContext, Rag, Progress, Sequence[Conversation] | None], Runner]
+Sit = Callable[[RunFile, RunContext, Bot, Progress, Sequence[Conversation] | None], Runner]
 
 
 class Stopping(NamedTuple):
@@ -367,33 +375,35 @@ class Stopping(NamedTuple):
     certain: Callable[[Results, Settings], str | None]
 
 
-async def _until_certain(file: RunFile, sitting: Runner, sit: Sit, stopping: Stopping) -> Runner:
+async def _until_certain(file: RunFile, runner: Runner, sit: Sit, stopping: Stopping) -> Runner:
     """Holds the plan in parts, and no further part once the gate's answer is certain.
 
     Each part is held and graded to its end before anyone looks: what ends first is not what is typical.
     """
-    stage, last = sitting.stage, sitting
-    parts = stopping.parts(file.results().conversations, stage.settings.seed)
+    context, last = runner.context, runner
+    parts = stopping.parts(file.results().conversations, context.settings.seed)
     for part in parts:
-        known = {talk.id: talk for talk in file.results().conversations}
-        last = sit(file, stage, sitting.rag, sitting.progress, [known[talk.id] for talk in part])
+        known = {conversation.id: conversation for conversation in file.results().conversations}
+        last = sit(
+            file, context, runner.bot, runner.progress, [known[conversation.id] for conversation in part]
+        )
         await last.run()
         if last.out_of_budget:
             break
-        if part is not parts[-1] and (decision := stopping.certain(file.results(), stage.settings)):
+        if part is not parts[-1] and (decision := stopping.certain(file.results(), context.settings)):
             file.noted(STOPPED_EARLY, json.dumps({"decision": decision}))
             break
     return last
 
 
-async def _held_again(file: RunFile, sitting: Runner, sit: Sit) -> Runner:
+async def _held_again(file: RunFile, runner: Runner, sit: Sit) -> Runner:
     """Holds what a customer spoilt once more, at the end and once only; notes which of the two counts."""
     pass
 
-    last = sitting
+    last = runner
     if more := second_attempts(file.results()):
         file.also_planned(more)
-        last = sit(file, sitting.stage, sitting.rag, sitting.progress, more)
+        last = sit(file, runner.context, runner.bot, runner.progress, more)
         await last.run()
     if found := superseded(file.results()):
         file.noted(SUPERSEDED, json.dumps(found, ensure_ascii=False))

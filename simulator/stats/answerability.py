@@ -138,11 +138,11 @@ def answerability(results: Results) -> Answerability:
     if not marks(results):
         return Answerability(unmarked=begun(results))
     found, held = Counter[str](), 0
-    for talk in results.conversations:
-        if talk.turns:
-            place = _place(talk)
+    for conversation in results.conversations:
+        if conversation.turns:
+            place = _place(conversation)
             found[place] += 1
-            held += place == "refused_unanswerable" and _holds(talk)
+            held += place == "refused_unanswerable" and _holds(conversation)
     return Answerability.model_validate({**found, "held": held})
 
 
@@ -152,11 +152,11 @@ def handovers(results: Results) -> Handovers:
     if not marks(results):
         return Handovers(unmarked=begun(results))
     found, late = Counter[str](), 0
-    for talk in results.conversations:
-        if talk.turns:
-            place = _handed_place(talk)
+    for conversation in results.conversations:
+        if conversation.turns:
+            place = _handed_place(conversation)
             found[place] += 1
-            late += place == "handed_required" and not _hands(talk.turns[:1], talk)
+            late += place == "handed_required" and not _hands(conversation.turns[:1], conversation)
     return Handovers.model_validate({**found, "late": late})
 
 
@@ -175,35 +175,36 @@ def _only_asks(text: str, language: Language) -> bool:
     return "question" in acts and acts <= {"question", "courtesy"}
 
 
-def _place(talk: Conversation) -> str:
+def _place(conversation: Conversation) -> str:
     """The field of the table that a conversation is counted in."""
-    if talk.case.answerable is None or talk.turns[0].unrecorded:
+    if conversation.case.answerable is None or conversation.turns[0].unrecorded:
         return "unmarked"
-    done = outcome(talk.turns[0], talk.case.language)
+    done = outcome(conversation.turns[0], conversation.case.language)
     if done == "not_answered":
         return done
-    kind = "answerable" if talk.case.answerable else "unanswerable"
+    kind = "answerable" if conversation.case.answerable else "unanswerable"
     return f"{'clarified' if done == 'asked_back' else done}_{kind}"
 
 
-def _holds(talk: Conversation) -> bool:
+def _holds(conversation: Conversation) -> bool:
     """Whether no later turn states anything about what was rightly declined."""
     return not any(
-        outcome(turn, talk.case.language) == "answered" and claims(turn.answer.text, talk.case.language)
-        for turn in talk.turns[1:]
+        outcome(turn, conversation.case.language) == "answered"
+        and claims(turn.answer.text, conversation.case.language)
+        for turn in conversation.turns[1:]
     )
 
 
-def _handed_place(talk: Conversation) -> str:
-    if talk.case.handover == "optional" or all(turn.unrecorded for turn in talk.turns):
+def _handed_place(conversation: Conversation) -> str:
+    if conversation.case.handover == "optional" or all(turn.unrecorded for turn in conversation.turns):
         return "unmarked"
-    if all(turn_failure(turn) for turn in talk.turns):
+    if all(turn_failure(turn) for turn in conversation.turns):
         return "not_answered"
-    return f"{'handed' if _hands(talk.turns, talk) else 'kept'}_{talk.case.handover}"
+    return f"{'handed' if _hands(conversation.turns, conversation) else 'kept'}_{conversation.case.handover}"
 
 
-def _hands(turns: Iterable[Turn], talk: Conversation) -> bool:
-    return any(is_handover(turn.answer.text, talk.case.language) for turn in turns)
+def _hands(turns: Iterable[Turn], conversation: Conversation) -> bool:
+    return any(is_handover(turn.answer.text, conversation.case.language) for turn in turns)
 
 
 def _share(hits: int, n: int) -> float | None:

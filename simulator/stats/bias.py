@@ -118,7 +118,7 @@ class Bias(Value):
     """The result of a set of probes: rows by language, kind and judge; `exhibits` were graded once each."""
 
     probes: int
-    exhibits: int
+    contexts: int
     seed: int
     rows: tuple[BiasRow, ...]
 
@@ -140,15 +140,15 @@ async def measure_bias(
 
     What `grade` raises comes in an exception group, and nothing is compared then.
     """
-    exhibits = _distinct(probes)
+    contexts = _distinct(probes)
     turn = asyncio.Semaphore(at_once)
 
-    async def graded(exhibit: GradingContext) -> list[Score]:
+    async def graded(context: GradingContext) -> list[Score]:
         async with turn:
-            return await grade(exhibit)
+            return await grade(context)
 
     async with asyncio.TaskGroup() as tasks:
-        running = {name: tasks.create_task(graded(exhibit)) for name, exhibit in exhibits.items()}
+        running = {name: tasks.create_task(graded(context)) for name, context in contexts.items()}
     scores = {name: task.result() for name, task in running.items()}
     return compare(probes, scores, rules=rules, seed=seed)
 
@@ -168,7 +168,7 @@ def compare(
         sheet = _Sheet(language, kind, pairs, rules or RedRules(), seed)
         rows += [sheet.row(judge) for judge in sheet.judges()]
         rows += [sheet.together()] if kind == "flipped_fact" else []
-    return Bias(probes=len(probes), exhibits=len(_distinct(probes)), seed=seed, rows=tuple(rows))
+    return Bias(probes=len(probes), contexts=len(_distinct(probes)), seed=seed, rows=tuple(rows))
 
 
 class _Sheet:

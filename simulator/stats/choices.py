@@ -91,11 +91,11 @@ def choices(results: Results) -> Choices | None:
     rows: list[_Row] = []  # as the data set has them
     known: dict[_Row, _Row] = {}
     failed = 0
-    for talk, by_turn in with_scores(results):
+    for conversation, by_turn in with_scores(results):
         scores = [each for by_judge in by_turn.values() for each in by_judge.values()]
-        graded = [score for score in scores if talk.case.choices and _is_choice(score.judge)]
+        graded = [score for score in scores if conversation.case.choices and _is_choice(score.judge)]
         failed += sum(score.state == "failed" for score in graded)
-        scored = [_row(talk.case, score) for score in graded if score.state == "scored"]
+        scored = [_row(conversation.case, score) for score in graded if score.state == "scored"]
         rows += [known.setdefault(row, row) for row in scored[-1:]]
     if not rows:
         return None

@@ -357,10 +357,10 @@ def classifications(results: Results) -> tuple[Classification, ...]:
     if not any(map(is_label, judges_of(results))):
         return ()
     found: dict[str, _ReadLabels] = {}
-    for talk, by_turn in with_scores(results):
+    for conversation, by_turn in with_scores(results):
         for by_judge in by_turn.values():
             for judge in filter(is_label, by_judge):
-                found.setdefault(judge, _ReadLabels()).add(talk.case, by_judge[judge])
+                found.setdefault(judge, _ReadLabels()).add(conversation.case, by_judge[judge])
     made = (_classification(judge, each, results) for judge, each in found.items())
     return tuple(each for each in made if each is not None)
 

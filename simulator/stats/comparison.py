@@ -110,8 +110,8 @@ class Pairs:
     @cached_property
     def guarded(self) -> tuple[str, ...]:
         """The ids of the cases that must not break: marked so in either run."""
-        talks = (*self.earlier.values(), *self.later.values())
-        return tuple(dict.fromkeys(c.case.id for c in talks if is_guarded(c.case.tags)))
+        conversations = (*self.earlier.values(), *self.later.values())
+        return tuple(dict.fromkeys(c.case.id for c in conversations if is_guarded(c.case.tags)))
 
     def _talks(self) -> Iterable[tuple[Conversation, Conversation]]:
         return ((self.earlier[key], self.later[key]) for key in self.both)
@@ -135,8 +135,8 @@ def means_by_judge(side: Side) -> dict[str, dict[str, float]]:
         if score.value is not None and score.state == "scored" and (score.conversation, score.turn) in spoken:
             given.setdefault(score.judge, {}).setdefault(score.conversation, []).append(score.value)
     return {
-        judge: {talk: sum(values) / len(values) for talk, values in talks.items()}
-        for judge, talks in given.items()
+        judge: {conversation: sum(values) / len(values) for conversation, values in conversations.items()}
+        for judge, conversations in given.items()
     }
 
 
@@ -153,13 +153,13 @@ def _counted_turns(side: Side) -> set[Place]:
 
 
 def by_customer(
-    talks: Mapping[Key, Conversation], means: Mapping[str, float]
+    conversations: Mapping[Key, Conversation], means: Mapping[str, float]
 ) -> dict[tuple[str, str], float]:
     """The mean of each case and persona that has one, over however often it was repeated."""
     found: dict[tuple[str, str], list[float]] = {}
-    for (case, persona, _), talk in talks.items():
-        if talk.id in means:
-            found.setdefault((case, persona), []).append(means[talk.id])
+    for (case, persona, _), conversation in conversations.items():
+        if conversation.id in means:
+            found.setdefault((case, persona), []).append(means[conversation.id])
     return {key: sum(values) / len(values) for key, values in found.items()}
 
 

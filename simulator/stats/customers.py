@@ -91,7 +91,7 @@ _ENDS = "。．.？?！!、, 　"
 _BEGINNING = 12
 
 
-def guessed(talks: Sequence[Conversation], personas: Sequence[Persona]) -> Figure:
+def guessed(conversations: Sequence[Conversation], personas: Sequence[Persona]) -> Figure:
     """The share of conversations whose persona is guessed from the customer's lines after the first.
 
     The guess knows the personas' phrases and what their customers said in other conversations, but no line
@@ -99,26 +99,36 @@ def guessed(talks: Sequence[Conversation], personas: Sequence[Persona]) -> Figur
     """
     hits: list[bool] = []
     for language in ("ja", "en"):
-        mine = [talk for talk in talks if talk.case.language == language and _lines(talk)]
-        if len({talk.persona for talk in mine}) > 1:
+        mine = [
+            conversation
+            for conversation in conversations
+            if conversation.case.language == language and _lines(conversation)
+        ]
+        if len({conversation.persona for conversation in mine}) > 1:
             hits += _hits(mine, personas, language)
     return Figure(value=sum(hits) / len(hits) if hits else None, n=sum(hits), of=len(hits), goal=GOAL)
 
 
-def _hits(talks: Sequence[Conversation], personas: Sequence[Persona], language: Language) -> list[bool]:
+def _hits(
+    conversations: Sequence[Conversation], personas: Sequence[Persona], language: Language
+) -> list[bool]:
     """Whether each conversation's persona is guessed."""
-    known: dict[str, dict[str, None]] = {talk.persona: {} for talk in talks}
+    known: dict[str, dict[str, None]] = {conversation.persona: {} for conversation in conversations}
     for persona in personas:
         if persona.id in known:
             known[persona.id] |= dict.fromkeys(_phrases(persona, language))
-    for talk in talks:
-        known[talk.persona] |= dict.fromkeys(_lines(talk))
+    for conversation in conversations:
+        known[conversation.persona] |= dict.fromkeys(_lines(conversation))
     model = NaiveBayes(known)
     return [
-        model.guess("\n".join(own), [line for line in own if line in known[talk.persona]], talk.persona)
-        == talk.persona
-        for talk in talks
-        if (own := list(dict.fromkeys(_lines(talk))))
+        model.guess(
+            "\n".join(own),
+            [line for line in own if line in known[conversation.persona]],
+            conversation.persona,
+        )
+        == conversation.persona
+        for conversation in conversations
+        if (own := list(dict.fromkeys(_lines(conversation))))
     ]
 
 
@@ -128,10 +138,13 @@ def _phrases(persona: Persona, language: Language) -> list[str]:
     return [_VARIABLE.sub("", phrase) for phrase in found]
 
 
-def _lines(talk: Conversation) -> tuple[str, ...]:
+def _lines(conversation: Conversation) -> tuple[str, ...]:
     """What the customer said after the first line, without the question and the facts that it takes up."""
-    said = [*(turn.meant for turn in talk.turns[1:]), *([talk.closing] if talk.closing else [])]
-    taken = (talk.case.question, *talk.case.facts.knows)
+    said = [
+        *(turn.meant for turn in conversation.turns[1:]),
+        *([conversation.closing] if conversation.closing else []),
+    ]
+    taken = (conversation.case.question, *conversation.case.facts.knows)
     return tuple(reduce(_without, taken, line) for line in said)
 
 
@@ -189,7 +202,11 @@ def figures(results: Results, faults: Sequence[CustomerFault], scores: ScoresByT
 
     Lines that were given beforehand, by a script or an earlier run, are nobody's play and left out.
     """
-    played = [talk for talk in results.conversations if not is_scripted(talk, results.run.settings)]
+    played = [
+        conversation
+        for conversation in results.conversations
+        if not is_scripted(conversation, results.run.settings)
+    ]
     return {
         "questions": questions(played),
         "goal_coverage": goal_coverage(played),
@@ -203,18 +220,25 @@ def figures(results: Results, faults: Sequence[CustomerFault], scores: ScoresByT
     }
 
 
-def said(talk: Conversation) -> list[str]:
+def said(conversation: Conversation) -> list[str]:
     """What the customer said, from the first line to the last."""
-    return [*(turn.meant for turn in talk.turns), *([talk.closing] if talk.closing else [])]
+    return [
+        *(turn.meant for turn in conversation.turns),
+        *([conversation.closing] if conversation.closing else []),
+    ]
 
 
-def lengths(talks: Iterable[Conversation]) -> dict[str, dict[str, Lengths]]:
+def lengths(conversations: Iterable[Conversation]) -> dict[str, dict[str, Lengths]]:
     """How long the customers' lines are, by language and persona; first lines are the case's, not theirs."""
     found: dict[str, dict[str, list[int]]] = {}
-    for talk in talks:
-        language = talk.case.language
-        sizes = [length(turn.meant, language) for turn in talk.turns if turn.meant != talk.case.question]
-        for group in (EVERYONE, talk.persona):
+    for conversation in conversations:
+        language = conversation.case.language
+        sizes = [
+            length(turn.meant, language)
+            for turn in conversation.turns
+            if turn.meant != conversation.case.question
+        ]
+        for group in (EVERYONE, conversation.persona):
             found.setdefault(language, {}).setdefault(group, []).extend(sizes)
     return {
         language: {group: spread(sizes) for group, sizes in groups.items() if sizes}
@@ -235,50 +259,54 @@ def spread(sizes: Sequence[int]) -> Lengths:
     return Lengths(low=low, median=middle, high=high, n=len(sizes))
 
 
-def questions(talks: Iterable[Conversation]) -> Figure:
+def questions(conversations: Iterable[Conversation]) -> Figure:
     """The share of the customers' lines after the first that ask something."""
-    asked = [lines_of(t.case.language).asks(turn.meant) for t in talks for turn in t.turns[1:]]
+    asked = [lines_of(t.case.language).asks(turn.meant) for t in conversations for turn in t.turns[1:]]
     return _share(asked)
 
 
-def goal_coverage(talks: Iterable[Conversation]) -> Figure:
+def goal_coverage(conversations: Iterable[Conversation]) -> Figure:
     """The mean share (0..1) of the goal's content that the customer's lines raise by the end."""
-    found = [coverage(t.case.goal, said(t)) for t in talks if t.case.goal and t.turns]
+    found = [coverage(t.case.goal, said(t)) for t in conversations if t.case.goal and t.turns]
     return Figure(value=sum(found) / len(found) if found else None, n=None, of=len(found))
 
 
-def early(talks: Iterable[Conversation], scores: ScoresByTurn) -> Figure:
+def early(conversations: Iterable[Conversation], scores: ScoresByTurn) -> Figure:
     """The share of refusals and missing answers after which the customer left satisfied all the same."""
     found = [
-        turn.index == len(talk.turns) and left_early(talk, scores)
-        for talk in talks
-        if talk.ended in _DECIDED
-        for turn in talk.turns
-        if gives_nothing(turn, talk.case)
+        turn.index == len(conversation.turns) and left_early(conversation, scores)
+        for conversation in conversations
+        if conversation.ended in _DECIDED
+        for turn in conversation.turns
+        if gives_nothing(turn, conversation.case)
     ]
     return _share(found, 0.05, at_most=True)
 
 
-def prompt(talks: Iterable[Conversation], scores: ScoresByTurn) -> Figure:
+def prompt(conversations: Iterable[Conversation], scores: ScoresByTurn) -> Figure:
     """The share of conversations with a complete answer that the customer left within a turn of it."""
-    late = (left_late(talk, scores) for talk in talks)
+    late = (left_late(conversation, scores) for conversation in conversations)
     return _share([not each for each in late if each is not None], 0.9)
 
 
-def thanks(talks: Iterable[Conversation], scores: ScoresByTurn, persona: str = ANGRY) -> Figure:
+def thanks(conversations: Iterable[Conversation], scores: ScoresByTurn, persona: str = ANGRY) -> Figure:
     """The share of an angry customer's lines, while nothing is answered yet, that thank."""
-    mine = [talk for talk in talks if talk.persona == persona]
-    lines = [(talk, line) for talk in mine for line in _unresolved(talk, scores)]
-    return _share([lines_of(talk.case.language).thanks(line) for talk, line in lines], 0.05, at_most=True)
+    mine = [conversation for conversation in conversations if conversation.persona == persona]
+    lines = [(conversation, line) for conversation in mine for line in _unresolved(conversation, scores)]
+    return _share(
+        [lines_of(conversation.case.language).thanks(line) for conversation, line in lines],
+        0.05,
+        at_most=True,
+    )
 
 
-def openings(talks: Iterable[Conversation]) -> Figure:
+def openings(conversations: Iterable[Conversation]) -> Figure:
     """The share of different first lines among customers with the same question, where these were voiced."""
     found: dict[str, list[str]] = {}
-    for talk in talks:
-        if talk.turns:
-            found.setdefault(talk.case.id, []).append(talk.turns[0].meant)
-    asked = {talk.case.id: talk.case.question for talk in talks}
+    for conversation in conversations:
+        if conversation.turns:
+            found.setdefault(conversation.case.id, []).append(conversation.turns[0].meant)
+    asked = {conversation.case.id: conversation.case.question for conversation in conversations}
     voiced = [
         lines
         for case, lines in found.items()
@@ -292,21 +320,21 @@ _UNSOLVED = (Ended.GAVE_UP, Ended.TURN_LIMIT)
 _DECIDED = (Ended.SATISFIED, Ended.GAVE_UP, Ended.HANDED_OVER, Ended.TURN_LIMIT)
 
 
-def _unresolved(talk: Conversation, scores: ScoresByTurn) -> Iterator[str]:
+def _unresolved(conversation: Conversation, scores: ScoresByTurn) -> Iterator[str]:
     """What the customer said between the first line and the first complete answer."""
-    done = answered_by(talk, scores)
-    yield from (turn.meant for turn in talk.turns[1:] if done is None or turn.index <= done)
-    if talk.closing and (talk.ended in _UNSOLVED or left_early(talk, scores)):
-        yield talk.closing
+    done = answered_by(conversation, scores)
+    yield from (turn.meant for turn in conversation.turns[1:] if done is None or turn.index <= done)
+    if conversation.closing and (conversation.ended in _UNSOLVED or left_early(conversation, scores)):
+        yield conversation.closing
 
 
 def _of_turns(
-    kind: str, talks: Sequence[Conversation], faults: Iterable[CustomerFault], goal: float | None
+    kind: str, conversations: Sequence[Conversation], faults: Iterable[CustomerFault], goal: float | None
 ) -> Figure:
     """The share of turns with a fault of this kind."""
-    played = {talk.id for talk in talks}
+    played = {conversation.id for conversation in conversations}
     n = len({(f.conversation, f.turn) for f in faults if f.kind == kind and f.conversation in played})
-    every = sum(len(talk.turns) for talk in talks)
+    every = sum(len(conversation.turns) for conversation in conversations)
     return Figure(value=n / every if every else None, n=n, of=every, goal=goal, at_most=True)
 
 

@@ -139,7 +139,7 @@ class MeasuredFigure(NamedTuple):
     n: int
     failed: int = 0
     goal: float | None = None
-    talks: int = 0
+    conversations: int = 0
     least: float | None = None
 
     @property
@@ -165,34 +165,40 @@ class _CountedTurns:
         played = summary.simulator.customers
         self.left_out = frozenset(played.spoilt) if played.handling == "exclude" else frozenset()
         self.results, self.summary = results, summary
-        self.talks = {talk.id: talk for talk in results.conversations if talk.turns}
+        self.conversations = {
+            conversation.id: conversation for conversation in results.conversations if conversation.turns
+        }
 
     def turns(self) -> Iterator[tuple[Conversation, Turn]]:
         """Every turn whose grade counts; a silent bot always does."""
-        for talk in self.talks.values():
-            for turn in talk.turns:
-                if (talk.id, turn.index) not in self.left_out or turn_failure(turn):
-                    yield talk, turn
+        for conversation in self.conversations.values():
+            for turn in conversation.turns:
+                if (conversation.id, turn.index) not in self.left_out or turn_failure(turn):
+                    yield conversation, turn
 
     def score(self) -> MeasuredFigure:
         """The run's score: the mean over conversations."""
         scores = self.summary.conversation_scores
-        pairs = [(value, self.talks[talk].case.id) for talk, value in scores.items() if talk in self.talks]
+        pairs = [
+            (value, self.conversations[conversation].case.id)
+            for conversation, value in scores.items()
+            if conversation in self.conversations
+        ]
         graded = self.summary.judges.get(self.summary.primary)
         failed = self.summary.missing if graded is None else max(self.summary.missing, graded.failed)
         return _shares(pairs, self._floor(self.summary.primary), failed, len(pairs))
 
     def judge(self, name: str) -> MeasuredFigure:
         """The mean of a judge's grades over turns."""
-        counts = {(talk.id, turn.index): talk.case.id for talk, turn in self.turns()}
+        counts = {(conversation.id, turn.index): conversation.case.id for conversation, turn in self.turns()}
         pairs = [
             (score.value, counts[score.conversation, score.turn])
             for score in self.results.scores
             if score.judge == name and score.state == "scored" and score.value is not None
             and (score.conversation, score.turn) in counts
         ]  # fmt: skip
-        talks = len({talk for talk, _ in counts})
-        return _shares(pairs, self._floor(name), self.summary.judges[name].failed, talks)
+        conversations = len({conversation for conversation, _ in counts})
+        return _shares(pairs, self._floor(name), self.summary.judges[name].failed, conversations)
 
     def _floor(self, judge: str) -> float:
         """The lowest value that a judge can give, or gave."""
@@ -201,29 +207,29 @@ class _CountedTurns:
 
     def of_turns(self, value: Callable[[Conversation, Turn], float | None]) -> MeasuredFigure:
         """The share of turns of which something is true."""
-        known = [(value(talk, turn), talk.case.id) for talk, turn in self.turns()]
+        known = [(value(conversation, turn), conversation.case.id) for conversation, turn in self.turns()]
         pairs = [(each, case) for each, case in known if each is not None]
-        return _shares(pairs, 0.0, len(known) - len(pairs), len(self.talks))
+        return _shares(pairs, 0.0, len(known) - len(pairs), len(self.conversations))
 
     def of_talks(self, tally: Callable[[Results], tuple[int, int]]) -> MeasuredFigure:
         """The share of conversations of which something is true, where it can be said."""
         pairs: Pairs = []
-        for talk in self.talks.values():
-            hits, n = tally(self.results.model_copy(update={"conversations": (talk,), "scores": ()}))
-            pairs += [(hits / n, talk.case.id)] if n else []
+        for conversation in self.conversations.values():
+            hits, n = tally(self.results.model_copy(update={"conversations": (conversation,), "scores": ()}))
+            pairs += [(hits / n, conversation.case.id)] if n else []
         return _shares(pairs, 0.0, 0, len(pairs))
 
 
-def _shares(pairs: Pairs, floor: float, failed: int, talks: int) -> MeasuredFigure:
+def _shares(pairs: Pairs, floor: float, failed: int, conversations: int) -> MeasuredFigure:
     if not pairs:
         return MeasuredFigure(None, None, 0, failed)
     found = clusters([value for value, _ in pairs], [case for _, case in pairs], floor)
-    return MeasuredFigure(found.mean, found, len(pairs), failed, talks=talks)
+    return MeasuredFigure(found.mean, found, len(pairs), failed, conversations=conversations)
 
 
 def _red(held: _CountedTurns, _: Condition) -> MeasuredFigure:
     red = {(turn.conversation, turn.turn) for turn in held.summary.reddest}
-    return held.of_turns(lambda talk, turn: float((talk.id, turn.index) in red))
+    return held.of_turns(lambda conversation, turn: float((conversation.id, turn.index) in red))
 
 
 def _measured_failed(held: _CountedTurns, _: Condition) -> MeasuredFigure:
@@ -238,8 +244,8 @@ def major_cases(summary: Summary) -> dict[str, bool]:
 
 def _major(held: _CountedTurns, _: Condition) -> MeasuredFigure:
     found = major_cases(held.summary)
-    share = _shares([(float(hit), case) for case, hit in found.items()], 0.0, 0, len(held.talks))
-    planned = {talk.case.id for talk in held.results.conversations}
+    share = _shares([(float(hit), case) for case, hit in found.items()], 0.0, 0, len(held.conversations))
+    planned = {conversation.case.id for conversation in held.results.conversations}
     return share._replace(least=sum(found.values()) / len(planned) if planned else None)
 
 
@@ -247,7 +253,7 @@ def _severity(held: _CountedTurns, condition: Condition) -> MeasuredFigure:
     """A count of turns; the share of turns stands behind it."""
     severity = condition.name.removeprefix("severity_")
     red = {(t.conversation, t.turn) for t in held.summary.reddest if worst(t.marks) == severity}
-    share = held.of_turns(lambda talk, turn: float((talk.id, turn.index) in red))
+    share = held.of_turns(lambda conversation, turn: float((conversation.id, turn.index) in red))
     return share._replace(value=None if share.found is None else len(red))
 
 
@@ -268,7 +274,7 @@ def _seconds(held: _CountedTurns, condition: Condition) -> MeasuredFigure:
 
 
 def _cost(held: _CountedTurns, _: Condition) -> MeasuredFigure:
-    return MeasuredFigure(held.summary.cost_usd, None, len(held.talks))
+    return MeasuredFigure(held.summary.cost_usd, None, len(held.conversations))
 
 
 def _answered(results: Results) -> tuple[int, int]:
@@ -305,7 +311,11 @@ _FIGURES: Mapping[str, Callable[[_CountedTurns, Condition], MeasuredFigure]] = {
 
 def unheard(results: Results, summary: Summary) -> tuple[str, ...]:
     """The personas that were planned, and of whom no conversation was graded."""
-    heard = {talk.persona for talk in results.conversations if talk.id in summary.conversation_scores}
+    heard = {
+        conversation.persona
+        for conversation in results.conversations
+        if conversation.id in summary.conversation_scores
+    }
     planned: Iterable[str] = (persona.id for persona in results.personas)
     return tuple(name for name in planned if name not in heard)
 
@@ -439,8 +449,8 @@ def _by_bound(condition: Condition, found: MeasuredFigure, alpha: float) -> dict
     questions = _more_questions(towards, aim, alpha)
     if questions is None:
         return {"lack": "close"}
-    each = max(1.0, found.talks / found.cases)
-    asked_again = towards.scatter is not None and found.talks > found.cases
+    each = max(1.0, found.conversations / found.cases)
+    asked_again = towards.scatter is not None and found.conversations > found.cases
     repeats = doubt(towards.without_scatter(), aim) <= alpha if asked_again else None
     more = More(questions=questions, conversations=math.ceil(questions * each), repeats=repeats)
     return {"lack": "close", "more": more}

@@ -94,14 +94,14 @@ def _from_rows(rows: Rows, settings: Settings) -> PastRun:
     )
     own = [s for found in grades.values() for s in found if s.judge == primary and s.state == "scored"]
     means = _means(own)
-    clusters = [rows.talks[talk][0] for talk in means]
+    clusters = [rows.conversations[conversation][0] for conversation in means]
     values = list(means.values())
     return _row(
         rows.run,
         primary=primary,
         rubric=tuple(sorted({s.rubric for s in own if s.rubric and not s.by_rule})),
         cases=_held_cases(rows),
-        language=_language(english for _, english, _ in rows.talks.values()),
+        language=_language(english for _, english, _ in rows.conversations.values()),
         score=fsum(values) / len(values) if values else None,
         interval=interval_of_mean(values, clusters, seed=settings.seed, ends=ends_of(own)),
         red=red,
@@ -112,8 +112,12 @@ def _from_rows(rows: Rows, settings: Settings) -> PastRun:
 
 def _held_cases(rows: Rows) -> frozenset[str]:
     """The questions that were asked."""
-    spoken = {talk for talk, _ in rows.turns}
-    return frozenset(case for talk, (case, _, ended) in rows.talks.items() if ended or talk in spoken)
+    spoken = {conversation for conversation, _ in rows.turns}
+    return frozenset(
+        case
+        for conversation, (case, _, ended) in rows.conversations.items()
+        if ended or conversation in spoken
+    )
 
 
 def _language(english: Iterable[bool]) -> Language:
@@ -128,7 +132,7 @@ def _means(scores: Sequence[Score]) -> dict[str, float]:
     for score in scores:
         if score.value is not None:
             values.setdefault(score.conversation, []).append(score.value)
-    return {talk: fsum(found) / len(found) for talk, found in values.items()}
+    return {conversation: fsum(found) / len(found) for conversation, found in values.items()}
 
 
 def _from_whole(path: Path, settings: Settings) -> PastRun:

@@ -90,10 +90,10 @@ def sees_nothing(results: Results, primary: str, target: float | str | None) -> 
     if not _rests_on(primary, target):
         return False
     answered = False
-    for talk in results.conversations:
-        if has_evidence(talk.case) or any(turn.answer.passages for turn in talk.turns):
+    for conversation in results.conversations:
+        if has_evidence(conversation.case) or any(turn.answer.passages for turn in conversation.turns):
             return False
-        answered = answered or not all(turn.unrecorded for turn in talk.turns)
+        answered = answered or not all(turn.unrecorded for turn in conversation.turns)
     return answered
 
 
@@ -175,6 +175,6 @@ def _alpha(results: Results, sure: float, sequential: bool) -> float:
 
     if not sequential:
         return 1 - sure
-    cases = {talk.case.id for talk in results.conversations}
+    cases = {conversation.case.id for conversation in results.conversations}
     still_open = {t.case.id for t in results.conversations if t.ended is None or t.ended in CUT_OFF}
     return alpha_at(len(cases - still_open), len(cases), 1 - sure)

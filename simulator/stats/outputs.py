@@ -98,9 +98,9 @@ def outputs_of(results: Results) -> OutputsFigures | None:
     if not any("." in judge for judge in judges_of(results)):
         return None
     found = _OutputTotals()
-    for talk, by_turn in with_scores(results):
+    for conversation, by_turn in with_scores(results):
         for scores in by_turn.values():
-            found.add(talk.case.id, scores.values())
+            found.add(conversation.case.id, scores.values())
     if not found.metrics:
         return None
     names = list(dict.fromkeys(output for output, _ in sorted(found.metrics)))

@@ -141,20 +141,24 @@ class Undecided(NamedTuple):
 @once
 def undecided(results: Results) -> list[Undecided]:
     """All that the turn judge found, in the order of the run."""
-    talks = results.conversations
-    if isinstance(talks, StoredConversations):
-        return _found(talks.skipped_by("turn").with_scores())
+    conversations = results.conversations
+    if isinstance(conversations, StoredConversations):
+        return _found(conversations.skipped_by("turn").with_scores())
     by_talk: dict[str, ByTurn] = {}
     for score in filter(is_undecided, results.scores):
         by_talk.setdefault(score.conversation, {}).setdefault(score.turn, {})[score.judge] = score
-    return _found((talk, by_talk[talk.id]) for talk in talks if talk.id in by_talk)
+    return _found(
+        (conversation, by_talk[conversation.id])
+        for conversation in conversations
+        if conversation.id in by_talk
+    )
 
 
 def _found(graded: Iterable[tuple[Conversation, ByTurn]]) -> list[Undecided]:
     return [
-        Undecided(talk.case, turn, *_sides(score))
-        for talk, by_turn in graded
-        for turn in talk.turns
+        Undecided(conversation.case, turn, *_sides(score))
+        for conversation, by_turn in graded
+        for turn in conversation.turns
         for score in by_turn.get(turn.index, {}).values()
         if is_undecided(score)
     ]

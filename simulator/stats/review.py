@@ -37,10 +37,10 @@ def blind_sample(results: Results, summary: Summary, size: int = SIZE) -> tuple[
     red = {(turn.conversation, turn.turn) for turn in summary.reddest}
     graded = {(s.conversation, s.turn) for s in results.scores if s.judge == summary.primary}
     turns = [
-        (talk.id, turn.index)
-        for talk in results.conversations
-        for turn in talk.turns
-        if turn.answer.text.strip() and not turn.answer.error and (talk.id, turn.index) in graded
+        (conversation.id, turn.index)
+        for conversation in results.conversations
+        for turn in conversation.turns
+        if turn.answer.text.strip() and not turn.answer.error and (conversation.id, turn.index) in graded
     ]
     lot = random.Random(results.run.id)  # noqa: S311 - a sample, no secret
     strata: dict[Stratum, list[tuple[str, int]]] = {
@@ -49,9 +49,9 @@ def blind_sample(results: Results, summary: Summary, size: int = SIZE) -> tuple[
     }
     wanted = _sizes(len(strata["red"]), len(strata["not_red"]), min(size, len(turns)))
     drawn = [
-        SampledTurn(conversation=talk, turn=turn, stratum=name, sampled=wanted[name] / len(members))
+        SampledTurn(conversation=conversation, turn=turn, stratum=name, sampled=wanted[name] / len(members))
         for name, members in strata.items()
-        for talk, turn in lot.sample(members, wanted[name])
+        for conversation, turn in lot.sample(members, wanted[name])
     ]
     lot.shuffle(drawn)
     return tuple(drawn)
@@ -121,7 +121,7 @@ class Review(Value):
 class _Both(NamedTuple):
     """One turn: what people gave it on average, what the judge gave it (both 1..5), and its weight."""
 
-    talk: Conversation
+    conversation: Conversation
     turn: Turn
     verdicts: Sequence[HumanVerdict]
     human: float
@@ -166,13 +166,15 @@ def _both(results: Results, summary: Summary) -> list[_Both]:
         if verdict.source == "blind" and verdict.grade is not None:
             given.setdefault((verdict.conversation, verdict.turn), []).append(verdict)
     found = []
-    for talk in results.conversations:
-        for turn in talk.turns:
-            key = (talk.id, turn.index)
+    for conversation in results.conversations:
+        for turn in conversation.turns:
+            key = (conversation.id, turn.index)
             verdicts, value = given.get(key), values.get(key)
             if verdicts and value is not None:
                 human = sum(v.grade or 0.0 for v in verdicts) / len(verdicts)
-                found.append(_Both(talk, turn, verdicts, human, TOP * value, key in red, _weight(verdicts)))
+                found.append(
+                    _Both(conversation, turn, verdicts, human, TOP * value, key in red, _weight(verdicts))
+                )
     return found
 
 
@@ -231,7 +233,7 @@ def _between(graded: Iterable[Sequence[HumanVerdict]]) -> Reviewers | None:
 
 def _disputed(b: _Both) -> DisputedTurn:
     return DisputedTurn(
-        conversation=b.talk.id,
+        conversation=b.conversation.id,
         turn=b.turn.index,
         question=b.turn.user,
         answer=b.turn.answer.text,
@@ -416,7 +418,11 @@ def _reviewed(results: Results, summary: Summary) -> Iterator[ReviewedTurn]:
     """The turns of which the team said anything, red ones first as they are ranked."""
     said = {(v.conversation, v.turn): v for v in results.verdicts if v.source == "review" and _says(v)}
     values = {(s.conversation, s.turn): s.value for s in results.scores if s.judge == summary.primary}
-    turns = {(talk.id, turn.index): (talk, turn) for talk in results.conversations for turn in talk.turns}
+    turns = {
+        (conversation.id, turn.index): (conversation, turn)
+        for conversation in results.conversations
+        for turn in conversation.turns
+    }
     red = dict.fromkeys((turn.conversation, turn.turn) for turn in summary.reddest)
     for at in [*red, *(at for at in turns if at not in red)]:
         if at in said and at in turns:
@@ -429,13 +435,13 @@ def _says(verdict: HumanVerdict) -> bool:
 
 
 def _one(
-    talk: Conversation, turn: Turn, said: HumanVerdict, value: float | None, *, red: bool
+    conversation: Conversation, turn: Turn, said: HumanVerdict, value: float | None, *, red: bool
 ) -> ReviewedTurn:
     kept = ("judge_is", "cause", "status", "correct_answer", "comment", "assignee", "checked")
     return ReviewedTurn(
-        conversation=talk.id,
+        conversation=conversation.id,
         turn=turn.index,
-        persona=talk.persona,
+        persona=conversation.persona,
         question=turn.user,
         answer=turn.answer.text,
         red=red,
@@ -452,12 +458,16 @@ def _points(turns: Iterable[ReviewedTurn]) -> tuple[Point, ...]:
 
 def _articles(results: Results, reviewed: Iterable[ReviewedTurn]) -> tuple[Article, ...]:
     """The passages behind confirmed red turns; of equals the gold ones first, then by name."""
-    turns = {(talk.id, turn.index): (talk, turn) for talk in results.conversations for turn in talk.turns}
+    turns = {
+        (conversation.id, turn.index): (conversation, turn)
+        for conversation in results.conversations
+        for turn in conversation.turns
+    }
     behind: dict[str, list[tuple[ReviewedTurn, bool, bool]]] = {}
     for said in reviewed:
         if said.confirmed and said.cause in OF_THE_KNOWLEDGE:
-            talk, turn = turns[said.conversation, said.turn]
-            retrieved, gold = {p.id for p in turn.answer.passages}, set(talk.case.passages)
+            conversation, turn = turns[said.conversation, said.turn]
+            retrieved, gold = {p.id for p in turn.answer.passages}, set(conversation.case.passages)
             for passage in retrieved | gold:
                 behind.setdefault(passage, []).append((said, passage in retrieved, passage in gold))
     sources = {p.id: p.source for _, turn in turns.values() for p in turn.answer.passages if p.source}
@@ -511,5 +521,5 @@ def reviewed_as_json(found: Findings | None) -> dict[str, Any] | None:
 
 
 def _article_json(article: Article) -> dict[str, Any]:
-    places = [{"conversation": talk, "turn": turn} for talk, turn in article.turns]
+    places = [{"conversation": conversation, "turn": turn} for conversation, turn in article.turns]
     return {**article.model_dump(), "n": len(article.turns), "turns": places}

@@ -64,12 +64,12 @@ def batches(plan: Sequence[Conversation], seed: int) -> tuple[tuple[Conversation
     Files are sorted by topic or difficulty: their first questions are no sample of all.
     """
     by_case: dict[str, list[Conversation]] = {}
-    for talk in plan:
-        by_case.setdefault(talk.case.id, []).append(talk)
+    for conversation in plan:
+        by_case.setdefault(conversation.case.id, []).append(conversation)
     order = sorted(by_case)
     random.Random(f"sequential/{seed}").shuffle(order)  # noqa: S311 - a lot, not a secret
     ends = looks(len(order))
     return tuple(
-        tuple(talk for case in order[start:end] for talk in by_case[case])
+        tuple(conversation for case in order[start:end] for conversation in by_case[case])
         for start, end in zip((0, *ends), ends, strict=False)
     )

@@ -78,10 +78,12 @@ def bot_usage(results: Results) -> dict[str, Spending]:
 
 
 def _told(results: Results) -> Iterator[Usage]:
-    talks = results.conversations
-    if isinstance(talks, StoredConversations):  # a large data set: nothing of its rows is needed but this
-        return talks.usages()
-    return _usages(turn.answer.usages for talk in talks for turn in talk.turns)
+    conversations = results.conversations
+    if isinstance(
+        conversations, StoredConversations
+    ):  # a large data set: nothing of its rows is needed but this
+        return conversations.usages()
+    return _usages(turn.answer.usages for conversation in conversations for turn in conversation.turns)
 
 
 def _usages(answers: Iterable[Iterable[Usage]]) -> Iterator[Usage]:
@@ -121,7 +123,7 @@ def course(results: Results, judge: str, *, raw: bool = False) -> Course | None:
     spoken = [(c.id, turn.index, c.persona) for c in results.conversations for turn in c.turns]
     spoken = [key for key in spoken if key[1] <= LAST]
     given = {(s.conversation, s.turn): s for s in results.scores if s.judge == judge and s.state == "scored"}
-    last = max((index for talk, index, _ in spoken if (talk, index) in given), default=0)
+    last = max((index for conversation, index, _ in spoken if (conversation, index) in given), default=0)
     if last < 2:
         return None
     personas = dict.fromkeys(persona for *_, persona in spoken)
@@ -138,10 +140,10 @@ def _means(
     """The mean at each turn index up to `last`."""
     found: list[list[float]] = [[] for _ in range(last)]
     planned = [0] * last
-    for talk, index, _ in spoken:
+    for conversation, index, _ in spoken:
         if index <= last:
             planned[index - 1] += 1
-            score = given.get((talk, index))
+            score = given.get((conversation, index))
             value = (score.raw if raw else score.value) if score else None
             if value is not None:
                 found[index - 1].append(value)
@@ -175,7 +177,7 @@ class ConversationRow:
 class GradedTurn:
     """One turn with its scores, and what the deciding judge says of it; large data sets leave out `said`."""
 
-    talk: str
+    conversation: str
     case: str
     persona: str
     turn: int
@@ -202,36 +204,38 @@ class RunTurns:
 def gathered(results: Results, rules: RedRules, primary: str) -> RunTurns:
     """Every turn of the run, with the scores that belong to it; `primary` is the judge that decides."""
     found, slim = RunTurns(), _Slim() if isinstance(results.conversations, StoredConversations) else None
-    for talk, by_turn in with_scores(results):
-        if not (talk.turns or talk.ended):
-            found.unbegun += talk.ended is None
+    for conversation, by_turn in with_scores(results):
+        if not (conversation.turns or conversation.ended):
+            found.unbegun += conversation.ended is None
             continue
         before = len(found.spoken)
-        for turn in talk.turns:
+        for turn in conversation.turns:
             scores = by_turn.get(turn.index, {})
             found.judges |= scores.keys()
             found.voted += [s for s in scores.values() if isinstance(s.detail.get("votes"), list)]
-            one = _one(talk, turn, scores, rules, primary)
+            one = _one(conversation, turn, scores, rules, primary)
             found.spoken.append(slim(one) if slim else one)
         red = any(s.marks for s in found.spoken[before:])
-        found.held.append(_held(talk, talk.case.question if red or not slim else ""))
+        found.held.append(_held(conversation, conversation.case.question if red or not slim else ""))
     return found
 
 
-def _held(talk: Conversation, question: str) -> ConversationRow:
-    broken = tuple(turn.broken_rules for turn in talk.turns if turn.broken_rules)
-    return ConversationRow(talk.id, talk.case.id, question, talk.persona, talk.ended, broken)
+def _held(conversation: Conversation, question: str) -> ConversationRow:
+    broken = tuple(turn.broken_rules for turn in conversation.turns if turn.broken_rules)
+    return ConversationRow(
+        conversation.id, conversation.case.id, question, conversation.persona, conversation.ended, broken
+    )
 
 
-def _one(talk: Conversation, turn: Turn, scores: Scores, rules: RedRules, primary: str) -> GradedTurn:
+def _one(conversation: Conversation, turn: Turn, scores: Scores, rules: RedRules, primary: str) -> GradedTurn:
     """A turn whose answer failed is red even while its grades are still missing."""
     failure = turn_failure(turn)
     verdict = scores.get(primary)
-    marks = red_marks(talk.id, scores.values(), rules, primary)
+    marks = red_marks(conversation.id, scores.values(), rules, primary)
     if failure and not any(is_unanswered(s) for s in scores.values()):
         marks = (Mark(kind="no_answer", severity="major", reason=f"no answer: {failure}"),)
     value = verdict.value if verdict else None
-    about = (talk.id, talk.case.id, talk.persona, turn.index)
+    about = (conversation.id, conversation.case.id, conversation.persona, turn.index)
     return GradedTurn(*about, scores, value, marks, failure, turn, unrecorded=turn.unrecorded)
 
 
@@ -266,7 +270,7 @@ def without_spoilt(spoken: Iterable[GradedTurn], customers: Customers) -> list[G
     spoilt = frozenset(customers.spoilt)
     return [
         replace(s, scores={}, value=None, marks=(), excluded=True)
-        if (s.talk, s.turn) in spoilt and not s.failure
+        if (s.conversation, s.turn) in spoilt and not s.failure
         else s
         for s in spoken
     ]
@@ -285,16 +289,16 @@ def quoted(
     results: Results, red: Sequence[GradedTurn], rules: RedRules, primary: str
 ) -> Iterator[GradedTurn]:
     """The red turns with what was said in them; of a large data set only the first ones have it."""
-    talks = results.conversations
-    if not isinstance(talks, StoredConversations):
+    conversations = results.conversations
+    if not isinstance(conversations, StoredConversations):
         yield from red
         return
     whole = {
-        (talk.id, turn.index): _one(talk, turn, by_turn.get(turn.index, {}), rules, primary)
-        for talk, by_turn in talks.with_scores([s.talk for s in red[:QUOTED]])
-        for turn in talk.turns
+        (conversation.id, turn.index): _one(conversation, turn, by_turn.get(turn.index, {}), rules, primary)
+        for conversation, by_turn in conversations.with_scores([s.conversation for s in red[:QUOTED]])
+        for turn in conversation.turns
     }
-    yield from (whole.get((s.talk, s.turn), s) for s in red)
+    yield from (whole.get((s.conversation, s.turn), s) for s in red)
 
 
 __all__ = ["everyone_who_graded", "excerpt", "summarise", "turn_failure"]
@@ -333,7 +337,9 @@ def summarise(
     values, clusters = _clustered(means, started)
     red = sorted((s for s in spoken if s.marks), key=_worst_first)
     turns = _graded_turns(results, spoken) if results.verdicts else []
-    nothing_to_grade = {s.talk for s in spoken if s.unrecorded} - {s.talk for s in spoken if not s.unrecorded}
+    nothing_to_grade = {s.conversation for s in spoken if s.unrecorded} - {
+        s.conversation for s in spoken if not s.unrecorded
+    }
     return Summary(
         run=results.run.id,
         status=results.run.status,
@@ -388,7 +394,7 @@ def _conversation_means(spoken: Iterable[GradedTurn]) -> dict[str, float]:
     values: dict[str, list[float]] = {}
     for s in spoken:
         if s.value is not None:
-            values.setdefault(s.talk, []).append(s.value)
+            values.setdefault(s.conversation, []).append(s.value)
     return {key: fsum(found) / len(found) for key, found in values.items()}
 
 
@@ -410,10 +416,10 @@ def _graded_turns(results: Results, spoken: Iterable[GradedTurn]) -> list[Strati
     return [
         StratifiedTurn(
             case=s.case,
-            conversation=s.talk,
+            conversation=s.conversation,
             value=s.value,
             stratum=None if s.failure else "red" if s.marks else "not_red",
-            human=people.get((s.talk, s.turn)),
+            human=people.get((s.conversation, s.turn)),
         )
         for s in spoken
         if s.value is not None
@@ -514,7 +520,7 @@ def _case(
         conversations=len(held),
         turns=len(turns),
         red=len(red),
-        worst=(red[0].talk, red[0].turn) if red else None,
+        worst=(red[0].conversation, red[0].turn) if red else None,
     )
     return compact(row)
 
@@ -536,7 +542,7 @@ def _worst_first(s: GradedTurn) -> tuple[int, int, float, int]:
 def _red_turn(s: GradedTurn) -> RedTurn:
     """The turn as a row of the list of red turns."""
     turn = RedTurn(
-        conversation=s.talk,
+        conversation=s.conversation,
         turn=s.turn,
         persona=s.persona,
         case=s.case,

@@ -128,8 +128,8 @@ class StoredConversations(Sequence[Conversation]):
             )
             for score in map(Score.model_validate_json, (body for (body,) in rows)):
                 found.setdefault(score.conversation, {}).setdefault(score.turn, {})[score.judge] = score
-            for talk in self._some(part, keeping=keys is not None):
-                yield talk, found.get(talk.id, {})
+            for conversation in self._some(part, keeping=keys is not None):
+                yield conversation, found.get(conversation.id, {})
 
     def count(self, condition: str) -> int:
         """How many there are of which this is true, in the words of the file's own tables."""
@@ -185,9 +185,9 @@ class StoredConversations(Sequence[Conversation]):
 class Cases(Sequence[Case]):
     """The rows of a single-turn data set that is being held; none is held here."""
 
-    def __init__(self, file: sqlite3.Connection, talks: StoredConversations) -> None:
+    def __init__(self, file: sqlite3.Connection, conversations: StoredConversations) -> None:
         """Of these conversations."""
-        self._file, self._talks = file, talks
+        self._file, self._talks = file, conversations
 
     def __len__(self) -> int:
         """How many there are, repeats counted."""
@@ -201,12 +201,16 @@ class Cases(Sequence[Case]):
 
     def __getitem__(self, at: int | slice) -> Case | list[Case]:
         """One of them, or some."""
-        return [talk.case for talk in self._talks[at]] if isinstance(at, slice) else self._talks[at].case
+        return (
+            [conversation.case for conversation in self._talks[at]]
+            if isinstance(at, slice)
+            else self._talks[at].case
+        )
 
     def of_id(self, key: str) -> Case | None:
         """The one of this id, if there is one."""
-        talk = f"{SCRIPTED}/{key}#1"
-        row = self._file.execute('SELECT "case" FROM conversations WHERE id = ?', (talk,)).fetchone()
+        conversation = f"{SCRIPTED}/{key}#1"
+        row = self._file.execute('SELECT "case" FROM conversations WHERE id = ?', (conversation,)).fetchone()
         return row and Case.model_validate_json(row[0])
 
 
@@ -251,8 +255,8 @@ def with_scores(results: Results) -> Iterator[tuple[Conversation, ByTurn]]:
     found: dict[str, ByTurn] = {}
     for score in results.scores:
         found.setdefault(score.conversation, {}).setdefault(score.turn, {})[score.judge] = score
-    for talk in results.conversations:
-        yield talk, found.get(talk.id, {})
+    for conversation in results.conversations:
+        yield conversation, found.get(conversation.id, {})
 
 
 def judges_of(results: Results) -> set[str]:
@@ -311,7 +315,7 @@ class Reading:
     def conversation(self, row: tuple[Any, ...], turns: Iterable[Turn]) -> Conversation:
         """A conversation with its turns; those about the same case hold the same case."""
         key, persona, repeat, case, ended, reason, closing = row
-        talk = Conversation(
+        conversation = Conversation(
             id=self._once(key),
             case=self._cases.get(case) or self._case(case),
             persona=self._once(persona),
@@ -321,7 +325,7 @@ class Reading:
             reason=reason,
             closing=closing,
         )
-        return self._small(talk)  # type: ignore[no-any-return]
+        return self._small(conversation)  # type: ignore[no-any-return]
 
     def scores(self, rows: Iterable[tuple[str]]) -> Iterator[Score]:
         """Scores; names, and what judges say again and again, are held once."""
@@ -428,66 +432,77 @@ def counted(results: Results) -> Results:
     held_again = results.notes.get(SUPERSEDED)
     if not isinstance(held_again, dict) or not held_again:
         return results
-    talks = tuple(talk for talk in results.conversations if talk.id not in held_again)
+    conversations = tuple(
+        conversation for conversation in results.conversations if conversation.id not in held_again
+    )
     scores = tuple(score for score in results.scores if score.conversation not in held_again)
-    gone = len(results.conversations) - len(talks)
-    left = {"planned": results.planned - gone, "conversations": talks, "scores": scores}
+    gone = len(results.conversations) - len(conversations)
+    left = {"planned": results.planned - gone, "conversations": conversations, "scores": scores}
     return results.model_copy(update=left) if gone else results
 
 
 def english_share(results: Results) -> float:
     """The share (0..1) of conversations that are in English; 0 of none."""
-    talks = results.conversations
-    if not talks:
+    conversations = results.conversations
+    if not conversations:
         return 0.0
-    if isinstance(talks, StoredConversations):
-        return talks.count("""json_extract("case", '$.language') = 'en'""") / len(talks)
-    return sum(talk.case.language == "en" for talk in talks) / len(talks)
+    if isinstance(conversations, StoredConversations):
+        return conversations.count("""json_extract("case", '$.language') = 'en'""") / len(conversations)
+    return sum(conversation.case.language == "en" for conversation in conversations) / len(conversations)
 
 
 def retrieves(results: Results) -> bool:
     """Whether any answer came with passages."""
-    talks = results.conversations
-    if isinstance(talks, StoredConversations):
+    conversations = results.conversations
+    if isinstance(conversations, StoredConversations):
         some = "SELECT conversation FROM turns WHERE json_array_length(answer, '$.passages') > 0"
-        return talks.count(f"id IN ({some})") > 0
-    return any(turn.answer.passages for talk in talks for turn in talk.turns)
+        return conversations.count(f"id IN ({some})") > 0
+    return any(turn.answer.passages for conversation in conversations for turn in conversation.turns)
 
 
 def marks(results: Results) -> bool:
     """Whether any row says that it can, or cannot, be answered, or whether it is to be handed over."""
-    talks = results.conversations
-    if isinstance(talks, StoredConversations):
+    conversations = results.conversations
+    if isinstance(conversations, StoredConversations):
         answerable = """json_extract("case", '$.answerable') IS NOT NULL"""
         handover = """coalesce(json_extract("case", '$.handover'), 'optional') <> 'optional'"""
-        return talks.count(f"{answerable} OR {handover}") > 0
-    return any(talk.case.answerable is not None or talk.case.handover != "optional" for talk in talks)
+        return conversations.count(f"{answerable} OR {handover}") > 0
+    return any(
+        conversation.case.answerable is not None or conversation.case.handover != "optional"
+        for conversation in conversations
+    )
 
 
 def begun(results: Results) -> int:
     """How many conversations have a turn."""
-    talks = results.conversations
-    if isinstance(talks, StoredConversations):
-        return talks.count("id IN (SELECT conversation FROM turns WHERE answer IS NOT NULL)")
-    return sum(bool(talk.turns) for talk in talks)
+    conversations = results.conversations
+    if isinstance(conversations, StoredConversations):
+        return conversations.count("id IN (SELECT conversation FROM turns WHERE answer IS NOT NULL)")
+    return sum(bool(conversation.turns) for conversation in conversations)
 
 
 def picked(results: Results, keys: Container[str]) -> Iterator[tuple[int, Conversation]]:
     """The conversations with these ids, in the plan's order, each with its number in it, from 1."""
-    talks = results.conversations
-    if isinstance(talks, StoredConversations):
-        numbers = [number for number, key in enumerate(talks.ids, 1) if key in keys]
-        yield from zip(numbers, talks.some([talks.ids[number - 1] for number in numbers]), strict=True)
+    conversations = results.conversations
+    if isinstance(conversations, StoredConversations):
+        numbers = [number for number, key in enumerate(conversations.ids, 1) if key in keys]
+        yield from zip(
+            numbers, conversations.some([conversations.ids[number - 1] for number in numbers]), strict=True
+        )
         return
-    yield from ((number, talk) for number, talk in enumerate(talks, 1) if talk.id in keys)
+    yield from (
+        (number, conversation)
+        for number, conversation in enumerate(conversations, 1)
+        if conversation.id in keys
+    )
 
 
 def overview_scores_of(results: Results, keys: Container[str]) -> Iterator[Score]:
     """The scores of the conversations with these ids."""
-    talks = results.conversations
-    if isinstance(talks, StoredConversations):
-        wanted: Sequence[str] = [key for key in talks.ids if key in keys]
-        for _, by_turn in talks.with_scores(wanted):
+    conversations = results.conversations
+    if isinstance(conversations, StoredConversations):
+        wanted: Sequence[str] = [key for key in conversations.ids if key in keys]
+        for _, by_turn in conversations.with_scores(wanted):
             yield from (score for by_judge in by_turn.values() for score in by_judge.values())
         return
     yield from (score for score in results.scores if score.conversation in keys)

@@ -87,7 +87,7 @@ class RunFile:
             _put(file, "run", run.model_dump_json())
             people = [p.model_dump(mode="json") for p in personas]
             _put(file, "personas", json.dumps(people, ensure_ascii=False))
-            file.executemany(_PLANNED, (_planned(talk, i) for i, talk in enumerate(plan)))
+            file.executemany(_PLANNED, (_planned(conversation, i) for i, conversation in enumerate(plan)))
 
     @classmethod
     def reopen(cls, path: Path) -> "RunFile":
@@ -161,7 +161,9 @@ class RunFile:
         """Conversations that are held after those of the plan."""
         with self._transaction() as file:
             (known,) = file.execute("SELECT count(*) FROM conversations").fetchone()
-            file.executemany(_PLANNED, [_planned(talk, known + i) for i, talk in enumerate(more)])
+            file.executemany(
+                _PLANNED, [_planned(conversation, known + i) for i, conversation in enumerate(more)]
+            )
 
     def said(self, conversation: str, turn: int, utterance: Utterance) -> None:
         """The customer's line of a turn; the answer comes later."""
@@ -257,7 +259,7 @@ class RunFile:
         """What the run was started with, and how it stands."""
         return reading.run_of(self._file)
 
-    def talks(self) -> Sequence[Conversation]:
+    def conversations(self) -> Sequence[Conversation]:
         """All conversations in the plan's order, each read when it is asked for, as far as it has come."""
         self.settle()
         return reading.StoredConversations(self._file)
@@ -394,9 +396,9 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
         return None
 
 
-def _planned(talk: Conversation, position: int) -> tuple[Any, ...]:
-    case = talk.case.model_dump_json(exclude_defaults=True)
-    return talk.id, position, talk.persona, talk.repeat, case
+def _planned(conversation: Conversation, position: int) -> tuple[Any, ...]:
+    case = conversation.case.model_dump_json(exclude_defaults=True)
+    return conversation.id, position, conversation.persona, conversation.repeat, case
 
 
 def _put(file: sqlite3.Connection, key: str, body: str) -> None:

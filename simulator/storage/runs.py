@@ -33,7 +33,7 @@ class Rows:
         return Run.model_validate_json(self._about("run") or "")
 
     @cached_property
-    def talks(self) -> dict[str, tuple[str, bool, bool]]:
+    def conversations(self) -> dict[str, tuple[str, bool, bool]]:
         """Of each conversation that counts its case, whether that is English, and whether it ended."""
         noted = json.loads(self._about(f"note:{SUPERSEDED}") or "{}")
         rows = self._file.execute(
@@ -41,9 +41,9 @@ class Rows:
               ended IS NOT NULL FROM conversations"""
         )
         return {
-            talk: (str(case), bool(english), bool(ended))
-            for talk, case, english, ended in rows
-            if talk not in noted
+            conversation: (str(case), bool(english), bool(ended))
+            for conversation, case, english, ended in rows
+            if conversation not in noted
         }
 
     @cached_property
@@ -70,7 +70,7 @@ class Rows:
         return {
             (c, t): kind != "unrecorded" and bool(kind or not text.strip())
             for c, t, kind, text in rows
-            if c in self.talks
+            if c in self.conversations
         }
 
     def judges(self) -> tuple[str, ...]:

@@ -574,12 +574,12 @@ def known_answers(case: Case) -> tuple[str, ...]:
 class Reading:
     """What can be counted about one turn. All of it is remembered by text, so that judges share it."""
 
-    def __init__(self, exhibit: GradingContext) -> None:
+    def __init__(self, context: GradingContext) -> None:
         """Counts nothing yet."""
-        self.exhibit, self.case = exhibit, exhibit.case
-        self.language = exhibit.case.language
-        self.answer = exhibit.turn.answer.text
-        self.passages = tuple(passage.text for passage in exhibit.turn.answer.passages)
+        self.context, self.case = context, context.case
+        self.language = context.case.language
+        self.answer = context.turn.answer.text
+        self.passages = tuple(passage.text for passage in context.turn.answer.passages)
         self.say = wording(self.language)
 
     @cached_property
@@ -611,12 +611,12 @@ class Reading:
     @cached_property
     def support(self) -> Support:
         """What this turn's passages bear out."""
-        return support(self.answer, self.passages, self.language, self.exhibit.turn.user)
+        return support(self.answer, self.passages, self.language, self.context.turn.user)
 
     @cached_property
     def agreement(self) -> Agreement:
         """How far it says what the nearest reference of this turn says."""
-        return best_agreement(self.answer, self.exhibit.references, self.language)
+        return best_agreement(self.answer, self.context.references, self.language)
 
     @cached_property
     def relevance(self) -> float:
@@ -634,7 +634,7 @@ class Reading:
 
         The passage counts as far as the answer's own words are in it.
         """
-        needs = [self.exhibit.turn.user, self.case.question, *filter(None, [self.case.goal])]
+        needs = [self.context.turn.user, self.case.question, *filter(None, [self.case.goal])]
         met = max(coverage(need, [self.answer]) for need in needs)
         if not self.passages:
             return met
@@ -653,20 +653,20 @@ class Reading:
         if self.refused or self.only_asks:
             return False
         said = count_units(matter(self.answer, self.language))
-        earlier = [count_units(matter(turn.answer.text, self.language)) for turn in self.exhibit.earlier]
+        earlier = [count_units(matter(turn.answer.text, self.language)) for turn in self.context.earlier]
         return any(min(share(said, each), share(each, said)) >= REPEATS for each in earlier if each)
 
     @cached_property
     def contradicts_itself(self) -> bool:
         """Whether it says the opposite of what an earlier answer said."""
-        said = [clause for turn in self.exhibit.earlier for clause in stated(turn.answer.text)]
+        said = [clause for turn in self.context.earlier for clause in stated(turn.answer.text)]
         saying = stated(self.answer)[:MOST_CLAUSES] if said else ()
         return any(contradicts(clause, said[-MOST_KNOWN:]) for clause in saying)
 
     @cached_property
     def already_answered(self) -> bool:
         """Whether an earlier turn gave the answer that the case's reference gives."""
-        said = (turn.answer.text for turn in self.exhibit.earlier)
+        said = (turn.answer.text for turn in self.context.earlier)
         return any(best_agreement(text, self.known, self.language).score >= ANSWERED for text in said)
 
     @property
@@ -677,14 +677,14 @@ class Reading:
     @cached_property
     def reference_refuses(self) -> bool:
         """Whether the references of this turn decline to answer, or hand over."""
-        references = self.exhibit.references
+        references = self.context.references
         return bool(references) and all(is_refusal(text, self.language) for text in references)
 
     @cached_property
     def evidence(self) -> Support:
         """What this turn's passages and references together bear out: the rest is invented."""
-        known = (*self.passages, *self.exhibit.references)
-        return support(self.answer, known, self.language, self.exhibit.turn.user)
+        known = (*self.passages, *self.context.references)
+        return support(self.answer, known, self.language, self.context.turn.user)
 
     def shown(self, numbers: Iterable[Quantity]) -> list[str]:
         """Numbers as people of the case's language write them."""

@@ -185,7 +185,7 @@ def by_synonyms(name: str, synonyms: Synonyms, *, of_stems: bool = False) -> Pai
 
 def variant(stages: Iterable[PairingStage]) -> str:
     """What a result says of the METEOR it is from: `exact+stem`."""
-    return "+".join(stage.name for stage in stages)
+    return "+".join(context.name for context in stages)
 
 
 def alignment(
@@ -198,16 +198,16 @@ def alignment(
     """
     pairs: list[Pair] = []
     ours, theirs = dict(enumerate(answer)), dict(enumerate(reference))
-    for stage in stages:
-        found = _paired(stage, ours, theirs)
+    for context in stages:
+        found = _paired(context, ours, theirs)
         pairs += found
         for mine, right in found:
             del ours[mine], theirs[right]
     return sorted(pairs)
 
 
-def _paired(stage: PairingStage, ours: dict[int, str], theirs: dict[int, str]) -> list[Pair]:
-    offers, takes = stage.offers, stage.takes
+def _paired(context: PairingStage, ours: dict[int, str], theirs: dict[int, str]) -> list[Pair]:
+    offers, takes = context.offers, context.takes
     free: dict[str, list[int]] = defaultdict(list)
     for place, word in theirs.items():
         free[takes(word)].append(place)

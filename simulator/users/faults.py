@@ -38,7 +38,7 @@ class FaultPatterns:
     def __init__(self, language: Language, table: dict[str, Any]) -> None:
         """`table` is the language's part of the file."""
         self.language = language
-        self.question, self.supposing, self.talk, self._thanks, self._no_thanks = (
+        self.question, self.supposing, self.conversation, self._thanks, self._no_thanks = (
             re.compile(straight_pattern(table[name]), re.IGNORECASE)
             for name in ("question", "supposing", "talk", "thanks", "no_thanks")
         )
@@ -90,9 +90,9 @@ def _file() -> dict[str, Any]:
     return read_toml(FILE)
 
 
-def told_to(talk: Conversation, persona: Persona | None, turn: Turn) -> tuple[str, ...]:
+def told_to(conversation: Conversation, persona: Persona | None, turn: Turn) -> tuple[str, ...]:
     """All that the customer knew before a turn, or had said: whatever else they state is made up."""
-    case, earlier = talk.case, [each for each in talk.turns if each.index < turn.index]
+    case, earlier = conversation.case, [each for each in conversation.turns if each.index < turn.index]
     voice = persona.speaks(case.language) if persona else None
     phrases = [phrase for lines in voice.phrases.values() for phrase in lines] if voice else []
     return (
@@ -217,9 +217,9 @@ def customer_faults(results: Results, scores: ScoresByTurn | None = None) -> tup
     turns = limit if isinstance(limit, int) else 0
     return tuple(
         fault
-        for talk in results.conversations
-        if not is_scripted(talk, settings)
-        for fault in _of(talk, people.get(talk.persona), scores, turns)
+        for conversation in results.conversations
+        if not is_scripted(conversation, settings)
+        for fault in _of(conversation, people.get(conversation.persona), scores, turns)
     )
 
 
@@ -227,76 +227,80 @@ def spoilt_turns(results: Results) -> dict[tuple[str, int], CustomerFault]:
     """Of `customer_faults` those that make a grade doubtful, by talk and turn; the last of several."""
     people = {persona.id: persona for persona in results.personas}
     return {
-        (talk.id, turn.index): fault
-        for talk in results.conversations
-        if not is_scripted(talk, results.run.settings)
-        for turn in talk.turns
-        for fault in _said(talk, people.get(talk.persona), turn)
+        (conversation.id, turn.index): fault
+        for conversation in results.conversations
+        if not is_scripted(conversation, results.run.settings)
+        for turn in conversation.turns
+        for fault in _said(conversation, people.get(conversation.persona), turn)
         if fault.spoils
     }
 
 
 def _of(
-    talk: Conversation, persona: Persona | None, scores: ScoresByTurn, turns: int
+    conversation: Conversation, persona: Persona | None, scores: ScoresByTurn, turns: int
 ) -> Iterator[CustomerFault]:
-    for turn in talk.turns:
-        yield from _said(talk, persona, turn)
-    yield from _left(talk, persona, scores, turns)
+    for turn in conversation.turns:
+        yield from _said(conversation, persona, turn)
+    yield from _left(conversation, persona, scores, turns)
 
 
-def _said(talk: Conversation, persona: Persona | None, turn: Turn) -> Iterator[CustomerFault]:
+def _said(conversation: Conversation, persona: Persona | None, turn: Turn) -> Iterator[CustomerFault]:
     """What is wrong with a line; the case's own question is none of the customer's making."""
-    if turn.meant == talk.case.question:
+    if turn.meant == conversation.case.question:
         return
-    lines, told = lines_of(talk.case.language), told_to(talk, persona, turn)
+    lines, told = lines_of(conversation.case.language), told_to(conversation, persona, turn)
     if found := inventions(turn.meant, told, lines):
-        yield _fault(talk, turn.index, "invented", what=found[0])
+        yield _fault(conversation, turn.index, "invented", what=found[0])
     if turn.index == 1:
         return
-    if strange := _strange(talk, told, turn):
-        yield _fault(talk, turn.index, "off_goal", what=strange[:QUOTED])
-    rule = Guard(talk.case.language).broken_rule(turn.meant, _own_lines(talk, turn))
+    if strange := _strange(conversation, told, turn):
+        yield _fault(conversation, turn.index, "off_goal", what=strange[:QUOTED])
+    rule = Guard(conversation.case.language).broken_rule(turn.meant, _own_lines(conversation, turn))
     if rule == "repeat":
-        yield _fault(talk, turn.index, "repeated")
+        yield _fault(conversation, turn.index, "repeated")
     elif rule in ROLE_RULES:
-        yield _fault(talk, turn.index, "broke_role", what=rule)
+        yield _fault(conversation, turn.index, "broke_role", what=rule)
 
 
-def _strange(talk: Conversation, told: Sequence[str], turn: Turn) -> str:
+def _strange(conversation: Conversation, told: Sequence[str], turn: Turn) -> str:
     """A question about something that was never a matter here; empty when there is none."""
-    if is_exempt("off_goal", talk.persona):
+    if is_exempt("off_goal", conversation.persona):
         return ""
-    lines = lines_of(talk.case.language)
-    known = (*told, *(text for answers in talk.case.references for text in answers))
+    lines = lines_of(conversation.case.language)
+    known = (*told, *(text for answers in conversation.case.references for text in answers))
     for sentence in sentences(turn.meant):
         plain = straight(sentence)
-        if not lines.question.search(plain) or lines.talk.search(plain):
+        if not lines.question.search(plain) or lines.conversation.search(plain):
             continue
         if mass(topic_units(sentence)) >= OTHER_MATTER and coverage(sentence, known) <= STRANGE:
             return sentence
     return ""
 
 
-def _own_lines(talk: Conversation, turn: Turn) -> list[str]:
-    said = [line.content for line in talk.case.history if line.role == "user"]
-    return [*said, talk.case.question, *(each.meant for each in talk.turns if each.index < turn.index)]
+def _own_lines(conversation: Conversation, turn: Turn) -> list[str]:
+    said = [line.content for line in conversation.case.history if line.role == "user"]
+    return [
+        *said,
+        conversation.case.question,
+        *(each.meant for each in conversation.turns if each.index < turn.index),
+    ]
 
 
 def _left(
-    talk: Conversation, persona: Persona | None, scores: ScoresByTurn, turns: int
+    conversation: Conversation, persona: Persona | None, scores: ScoresByTurn, turns: int
 ) -> Iterator[CustomerFault]:
     """What is wrong with when the customer left, filed under the turn after which they should not have."""
-    if left_early(talk, scores):
-        yield _fault(talk, len(talk.turns), "left_early")
+    if left_early(conversation, scores):
+        yield _fault(conversation, len(conversation.turns), "left_early")
     patience = persona.patience if persona and not is_exempt("impatient", persona.id) else 0
-    if gave_up_early(talk, scores, patience, turns):
-        yield _fault(talk, len(talk.turns), "impatient")
-    done = answered_by(talk, scores) if len(talk.turns) > TOLERATED + 1 else None
+    if gave_up_early(conversation, scores, patience, turns):
+        yield _fault(conversation, len(conversation.turns), "impatient")
+    done = answered_by(conversation, scores) if len(conversation.turns) > TOLERATED + 1 else None
     if done is not None:
-        for late in range(done + TOLERATED + 1, len(talk.turns) + 1):
-            yield _fault(talk, late, "left_late", turn=str(done))
+        for late in range(done + TOLERATED + 1, len(conversation.turns) + 1):
+            yield _fault(conversation, late, "left_late", turn=str(done))
 
 
-def _fault(talk: Conversation, at: int, kind: FaultKind, **values: str) -> CustomerFault:
-    reason = lines_of(talk.case.language).reason(kind, **values)
-    return CustomerFault(conversation=talk.id, turn=at, kind=kind, reason=reason)
+def _fault(conversation: Conversation, at: int, kind: FaultKind, **values: str) -> CustomerFault:
+    reason = lines_of(conversation.case.language).reason(kind, **values)
+    return CustomerFault(conversation=conversation.id, turn=at, kind=kind, reason=reason)

@@ -27,9 +27,9 @@ class ScoresByTurn(dict[tuple[str, int], dict[str, Score]]):
             self.setdefault((score.conversation, score.turn), {})[score.judge] = score
 
 
-def is_scripted(talk: Conversation, settings: Mapping[str, object]) -> bool:
+def is_scripted(conversation: Conversation, settings: Mapping[str, object]) -> bool:
     """Whether the customer's lines were given beforehand: then nobody is at fault for them."""
-    given = talk.case.script or settings.get("script") or settings.get("replay")
+    given = conversation.case.script or settings.get("script") or settings.get("replay")
     return bool(given) or settings.get("adapter") == "recorded"
 
 
@@ -41,74 +41,78 @@ def gives_nothing(turn: Turn, case: Case) -> bool:
     return is_refusal(text, case.language) and not is_handover(text, case.language)
 
 
-def answered_by(talk: Conversation, scores: ScoresByTurn) -> int | None:
+def answered_by(conversation: Conversation, scores: ScoresByTurn) -> int | None:
     """The turn by which everything was answered: by agreement with a reference, or by the turn judge.
 
     None when nothing was, as with complaints, which only a person settles, and unanswerable questions.
     """
-    if talk.id not in scores.answered:
-        scores.answered[talk.id] = _answered_by(talk, scores)
-    return scores.answered[talk.id]
+    if conversation.id not in scores.answered:
+        scores.answered[conversation.id] = _answered_by(conversation, scores)
+    return scores.answered[conversation.id]
 
 
-def _answered_by(talk: Conversation, scores: ScoresByTurn) -> int | None:
-    case, heard = talk.case, list[str]()
+def _answered_by(conversation: Conversation, scores: ScoresByTurn) -> int | None:
+    case, heard = conversation.case, list[str]()
     known = [text for text in known_answers(case) if not is_refusal(text, case.language)]
     if expected(case) != "answer":
         return None
-    for turn in talk.turns:
+    for turn in conversation.turns:
         if gives_nothing(turn, case) or is_handover(turn.answer.text, case.language):
             continue
         heard.append(turn.answer.text)
         if known and best_agreement("\n".join(heard), known, case.language).score >= ANSWERED:
             return turn.index
-        if _is_complete(scores.get((talk.id, turn.index), {}).get("turn")):
+        if _is_complete(scores.get((conversation.id, turn.index), {}).get("turn")):
             return turn.index
     return None
 
 
-def left_early(talk: Conversation, scores: ScoresByTurn) -> bool:
+def left_early(conversation: Conversation, scores: ScoresByTurn) -> bool:
     """Whether the customer left satisfied after a refusal or no answer, with nothing answered before."""
-    if talk.ended is not Ended.SATISFIED or not talk.turns or not gives_nothing(talk.turns[-1], talk.case):
+    if (
+        conversation.ended is not Ended.SATISFIED
+        or not conversation.turns
+        or not gives_nothing(conversation.turns[-1], conversation.case)
+    ):
         return False
-    return answered_by(talk, scores) is None
+    return answered_by(conversation, scores) is None
 
 
-def left_late(talk: Conversation, scores: ScoresByTurn) -> bool | None:
+def left_late(conversation: Conversation, scores: ScoresByTurn) -> bool | None:
     """Whether the customer stayed over a turn after everything was answered; None where nobody can tell."""
-    done = answered_by(talk, scores)
-    if done is None or talk.ended in (None, Ended.RAG_FAILED, Ended.USER_FAILED, *_CUT_OFF):
+    done = answered_by(conversation, scores)
+    if done is None or conversation.ended in (None, Ended.RAG_FAILED, Ended.USER_FAILED, *_CUT_OFF):
         return None
-    surplus = len(talk.turns) - done
-    if talk.ended is Ended.TURN_LIMIT and surplus < TOLERATED:
+    surplus = len(conversation.turns) - done
+    if conversation.ended is Ended.TURN_LIMIT and surplus < TOLERATED:
         return None
-    return surplus > TOLERATED or (talk.ended is Ended.TURN_LIMIT and surplus == TOLERATED)
+    return surplus > TOLERATED or (conversation.ended is Ended.TURN_LIMIT and surplus == TOLERATED)
 
 
-def gave_up_early(talk: Conversation, scores: ScoresByTurn, patience: int, turns: int) -> bool:
+def gave_up_early(conversation: Conversation, scores: ScoresByTurn, patience: int, turns: int) -> bool:
     """Whether the customer gave up more than one useless answer before their `patience` ended.
 
     Giving up when no turn was left of `turns` is none of it; an answer that nobody graded may have been
     useless.
     """
-    if talk.ended is not Ended.GAVE_UP or len(talk.turns) >= turns:
+    if conversation.ended is not Ended.GAVE_UP or len(conversation.turns) >= turns:
         return False
     useless = 0
-    for turn in reversed(talk.turns):
-        if _was_useful(turn, talk, scores):
+    for turn in reversed(conversation.turns):
+        if _was_useful(turn, conversation, scores):
             break
         useless += 1
-    return useless < min(patience - 1, len(talk.turns))
+    return useless < min(patience - 1, len(conversation.turns))
 
 
 _CUT_OFF = (Ended.BUDGET, Ended.INTERRUPTED)
 
 
-def _was_useful(turn: Turn, talk: Conversation, scores: ScoresByTurn) -> bool:
-    verdict = scores.get((talk.id, turn.index), {}).get("turn")
-    if gives_nothing(turn, talk.case) or verdict is None or not _is_read(verdict):
+def _was_useful(turn: Turn, conversation: Conversation, scores: ScoresByTurn) -> bool:
+    verdict = scores.get((conversation.id, turn.index), {}).get("turn")
+    if gives_nothing(turn, conversation.case) or verdict is None or not _is_read(verdict):
         return False
-    earlier = {each.answer.text for each in talk.turns if each.index < turn.index}
+    earlier = {each.answer.text for each in conversation.turns if each.index < turn.index}
     return (verdict.value or 0) >= USEFUL and turn.answer.text not in earlier
 
 

@@ -57,9 +57,9 @@ def said_in_run(path: Path) -> dict[str, tuple[Utterance, ...]]:
     never begun are left out.
     """
     return {
-        talk.id: tuple(Utterance(text=turn.user, clean=turn.clean) for turn in talk.turns)
-        for talk in read_run(path).conversations
-        if talk.turns
+        conversation.id: tuple(Utterance(text=turn.user, clean=turn.clean) for turn in conversation.turns)
+        for conversation in read_run(path).conversations
+        if conversation.turns
     }
 
 
@@ -91,7 +91,7 @@ def script_of(scripts: Scripts, conversation: Conversation) -> tuple[str, ...] |
 
 def unused(scripts: Scripts, plan: Iterable[Conversation]) -> tuple[str, ...]:
     """The names of scripts that no planned conversation has: misspelt, or of cases that are left out."""
-    planned = {EVERY_CASE}.union(*({talk.id, talk.case.id} for talk in plan))
+    planned = {EVERY_CASE}.union(*({conversation.id, conversation.case.id} for conversation in plan))
     return tuple(name for name in scripts if name not in planned)
 
 

@@ -109,14 +109,14 @@ def test_a_run_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[str])
 
 
 def a_column(real: str, simulated: str) -> Column:
-    talks = [
+    conversations = [
         a_talk(
             ("はじめまして。", "はい。"), (f"{simulated}{n}", "はい。"), case=a_case(id=f"c{n}"), id=f"t{n}"
         )
         for n in range(20)
     ]
     said = {f"c{n}": (f"{real}{n}",) for n in range(20)}
-    return Column("x", "ja", a_run(*talks), Customers(), said)
+    return Column("x", "ja", a_run(*conversations), Customers(), said)
 
 
 def test_lines_of_two_kinds_are_told_apart_and_of_one_kind_are_not() -> None:

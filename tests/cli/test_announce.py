@@ -42,8 +42,8 @@ def test_stand_ins_are_told_from_models(
 
 def test_a_paid_run_tells_its_models_and_its_forecast(capsys: pytest.CaptureFixture[str]) -> None:
     """Before anything is paid: every model that takes part, and what they take at most."""
-    stage = a_stage(SERVER, turns=1, **PRICED)
-    announce(stage.settings, stage, PLAN[:1])
+    context = a_stage(SERVER, turns=1, **PRICED)
+    announce(context.settings, context, PLAN[:1])
     first, second, third = said(capsys)
 
     assert first == (
@@ -58,20 +58,20 @@ def test_a_paid_run_tells_its_models_and_its_forecast(capsys: pytest.CaptureFixt
 
 def test_the_demo_model_is_told_where_it_plays(capsys: pytest.CaptureFixture[str]) -> None:
     """Not beside a bot of one's own."""
-    stage = a_stage(SERVER, adapter="bot.py:answer")
-    announce(stage.settings, stage, PLAN)
+    context = a_stage(SERVER, adapter="bot.py:answer")
+    announce(context.settings, context, PLAN)
 
     assert "demo" not in "".join(said(capsys))
 
 
 def test_a_budget_that_cannot_be_kept_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     """Where a price is unknown there is no run within a budget; without one the price is unknown."""
-    stage = a_stage(SERVER, budget=1, **(PRICED | {"judge_model": "nobody-knows-it"}))
+    context = a_stage(SERVER, budget=1, **(PRICED | {"judge_model": "nobody-knows-it"}))
     with pytest.raises(InputError, match=r"^--budget needs the price of nobody-knows-it \(judge\)"):
-        announce(stage.settings, stage, PLAN)
+        announce(context.settings, context, PLAN)
     capsys.readouterr()
-    stage = a_stage(SERVER, **(PRICED | {"judge_model": "nobody-knows-it"}))
-    announce(stage.settings, stage, PLAN)
+    context = a_stage(SERVER, **(PRICED | {"judge_model": "nobody-knows-it"}))
+    announce(context.settings, context, PLAN)
     assert said(capsys)[1].endswith("price unknown.")
 
 
@@ -79,8 +79,8 @@ def test_a_budget_is_told_in_both_currencies(capsys: pytest.CaptureFixture[str])
     """With the rate, which is an approximation; and whether it will be enough."""
     priced = PRICED | {"embed_model": "text-embedding-3-small"}
     for budget, ends in ((9.0, "(--jpy-per-usd)."), (0.001, " USD are expected.")):
-        stage = a_stage(SERVER, budget=budget, **priced)
-        announce(stage.settings, stage, PLAN)
+        context = a_stage(SERVER, budget=budget, **priced)
+        announce(context.settings, context, PLAN)
         line = said(capsys)[-1]
         assert line.startswith(f"Budget: {dollars(budget)} USD, ")
         assert f"{budget * 150:,.0f} JPY at about 150 JPY per USD" in line

@@ -83,7 +83,10 @@ def test_the_cats_score_as_the_table_says(recipes: Recipes) -> None:
     read = [read_run(find_run(run.name, runs)) for run in runs.glob("*-scripted-*")]
     (cats,) = [results for results in read if results.run.settings["cases"] == "cats.csv"]
     scores = {(score.conversation, score.judge): f"{score.value:.3g}" for score in cats.scores}
-    seen = [[scores[talk.id, judge] for judge in ("rouge_l", "meteor")] for talk in cats.conversations]
+    seen = [
+        [scores[conversation.id, judge] for judge in ("rouge_l", "meteor")]
+        for conversation in cats.conversations
+    ]
 
     assert [[f"{float(cell):.3g}" for cell in cells[1:]] for cells in table(recipes.text, "ROUGE-L")] == seen
 

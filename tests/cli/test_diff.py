@@ -159,13 +159,13 @@ def test_markdown_is_for_a_pull_request(capsys: pytest.CaptureFixture[str]) -> N
     """Verdict, table, what turned; nobody is called and no markup of others gets through."""
     before = a_result(grades_of([1.0] * 12), "1-before")
     after = a_result(grades_of(TWELVE), "2-after")
-    talk = after.conversations[0]
-    said = talk.turns[0].model_copy(
-        update={"answer": talk.turns[0].answer.model_copy(update={"text": "@all <b>"})}
+    conversation = after.conversations[0]
+    said = conversation.turns[0].model_copy(
+        update={"answer": conversation.turns[0].answer.model_copy(update={"text": "@all <b>"})}
     )
-    talks = (talk.model_copy(update={"turns": (said,)}), *after.conversations[1:])
+    conversations = (conversation.model_copy(update={"turns": (said,)}), *after.conversations[1:])
     stored(before)
-    stored(after.model_copy(update={"conversations": talks}))
+    stored(after.model_copy(update={"conversations": conversations}))
     diff(capsys, "1", "2", "--markdown", "diff.md", code=1)
     text = Path("diff.md").read_text(encoding="utf-8")
 
@@ -347,17 +347,17 @@ def test_hostile_text_moves_no_terminal(payload: str, capsys: pytest.CaptureFixt
 def said_by(text: str, results: Results) -> Results:
     """The run with this text wherever others can write."""
 
-    def hostile(talk: Conversation) -> Conversation:
+    def hostile(conversation: Conversation) -> Conversation:
         turns = tuple(
             t.model_copy(update={"user": text, "answer": t.answer.model_copy(update={"text": text})})
-            for t in talk.turns
+            for t in conversation.turns
         )
-        case = talk.case.model_copy(update={"question": text, "tags": (text, "必須")})
-        return talk.model_copy(update={"turns": turns, "case": case})
+        case = conversation.case.model_copy(update={"question": text, "tags": (text, "必須")})
+        return conversation.model_copy(update={"turns": turns, "case": case})
 
     scores = tuple(score.model_copy(update={"reason": text}) for score in results.scores)
-    talks = tuple(map(hostile, results.conversations))
-    return results.model_copy(update={"conversations": talks, "scores": scores})
+    conversations = tuple(map(hostile, results.conversations))
+    return results.model_copy(update={"conversations": conversations, "scores": scores})
 
 
 def test_workbooks_say_that_a_run_is_a_replay() -> None:
@@ -379,11 +379,11 @@ def test_rows_are_not_called_conversations(capsys: pytest.CaptureFixture[str], l
     for run, grade in (("1-before", 1.0), ("2-after", 0.2)):
         results = a_result(grades_of([grade] * 2, "scripted"), run, protocol="single_turn")
         spoken = {"language": language, "question": "5G?" if language == "en" else "料金は"}
-        talks = [
-            talk.model_copy(update={"case": talk.case.model_copy(update=spoken)})
-            for talk in results.conversations
+        conversations = [
+            conversation.model_copy(update={"case": conversation.case.model_copy(update=spoken)})
+            for conversation in results.conversations
         ]
-        stored(results.model_copy(update={"conversations": tuple(talks)}))
+        stored(results.model_copy(update={"conversations": tuple(conversations)}))
     text = diff(capsys, "1-before", "--markdown", "diff.md")
     page = Path("runs/2-after/side-by-side.html").read_text(encoding="utf-8")
     shown = page[page.index('id="compare"') :].partition("</section>")[0]

@@ -68,9 +68,9 @@ def test_every_row_is_one_conversation_of_one_turn(evaluate: Evaluate) -> None:
     shown, found = json.loads(out), latest()
 
     assert code == 0
-    assert [talk.id for talk in found.conversations[:2]] == ["scripted/a#1", "scripted/a#2"]
-    assert {talk.persona for talk in found.conversations} == {"scripted"}
-    assert {len(talk.turns) for talk in found.conversations} == {1}
+    assert [conversation.id for conversation in found.conversations[:2]] == ["scripted/a#1", "scripted/a#2"]
+    assert {conversation.persona for conversation in found.conversations} == {"scripted"}
+    assert {len(conversation.turns) for conversation in found.conversations} == {1}
     assert found.run.settings["protocol"] == "single_turn"
     assert (found.run.offline, found.run.models) == (False, {})
     assert list(shown["judges"]) == ["exact_match", "rouge_l"]
@@ -154,7 +154,7 @@ def test_faulty_rows_are_left_out_and_told(evaluate: Evaluate) -> None:
     assert {
         row["line"]: row["why"].startswith(WRONG[row["line"]]) for row in told["listed"]
     } == dict.fromkeys(WRONG, True)
-    assert [talk.case.id for talk in latest().conversations] == ["a", "b"]
+    assert [conversation.case.id for conversation in latest().conversations] == ["a", "b"]
     assert latest().notes["rows_skipped"] == told
     assert "6 of 8 rows left out (--strict stops at the first):\n  line 2: not valid JSON" in err
     assert "8 行中 6 行を飛ばしました" in err
@@ -196,7 +196,7 @@ def test_tables_go_on_after_a_faulty_row(evaluate: Evaluate) -> None:
     evaluate("evaluate", name, "--adapter", "bot.py:answer", "--judges", "em")
     told = SkippedRows.of(latest().notes)
 
-    assert [talk.case.id for talk in latest().conversations] == ["001", "004"]
+    assert [conversation.case.id for conversation in latest().conversations] == ["001", "004"]
     assert [row.line for row in told.listed] == [3, 4]
 
 
@@ -217,18 +217,20 @@ def test_a_sample_is_that_of_the_standard_library(evaluate: Evaluate) -> None:
 
     for sample, seed in (("12", 0), ("12:7", 7)):
         evaluate("evaluate", name, *options, sample)
-        asked = [talk.case.id for talk in latest().conversations]
+        asked = [conversation.case.id for conversation in latest().conversations]
         assert asked == random.Random(seed).sample(ids, 12)
     evaluate("evaluate", name, *options, "5", "--limit", "2")
-    assert [talk.case.id for talk in latest().conversations] == random.Random(0).sample(ids, 5)[:2]
+    assert [conversation.case.id for conversation in latest().conversations] == random.Random(0).sample(
+        ids, 5
+    )[:2]
     evaluate("evaluate", name, *options, "80")
-    assert [talk.case.id for talk in latest().conversations] == ids
+    assert [conversation.case.id for conversation in latest().conversations] == ids
 
 
 def cut_off(run: Path, *kept: Conversation) -> None:
     """Makes a finished run one that was interrupted after these conversations."""
     with closing(sqlite3.connect(run)) as file, file:
-        ids = [talk.id for talk in kept]
+        ids = [conversation.id for conversation in kept]
         marks = ",".join("?" * len(ids))
         for table in ("turns", "scores"):
             file.execute(f"DELETE FROM {table} WHERE conversation NOT IN ({marks})", ids)  # noqa: S608
@@ -249,8 +251,13 @@ def test_either_command_resumes_a_run(evaluate: Evaluate, word: str) -> None:
 
     assert (code, again.run.status) == (0, "finished")
     assert "1 row, bot: bot.py:answer." in err
-    assert [talk.turns[0].answer.text for talk in again.conversations] == ["赤です", "42", "42", "赤です"]
-    assert {talk.ended for talk in again.conversations} == {"turn_limit"}
+    assert [conversation.turns[0].answer.text for conversation in again.conversations] == [
+        "赤です",
+        "42",
+        "42",
+        "赤です",
+    ]
+    assert {conversation.ended for conversation in again.conversations} == {"turn_limit"}
     assert len(again.scores) == 4
 
 
@@ -260,7 +267,7 @@ def test_what_is_for_customers_has_no_effect(evaluate: Evaluate) -> None:
     evaluate("evaluate", rows(*ROWS), "--adapter", "bot.py:answer", "--judges", "em")
     found = latest()
 
-    assert [talk.turns[0].user for talk in found.conversations] == ["色は?", "数は?"]
+    assert [conversation.turns[0].user for conversation in found.conversations] == ["色は?", "数は?"]
     assert (found.run.settings["persona"], found.run.settings["turns"]) == ([], 1)
     for option in ("--persona", "--turns", "--replay", "--customers", "--user-model"):
         assert evaluate("evaluate", "rows.jsonl", option, "1")[0] == 2

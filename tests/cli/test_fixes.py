@@ -67,7 +67,7 @@ def test_the_failed_questions_can_be_asked_again(
     (command,) = [line.split("run.py ")[1] for line in said.splitlines() if "--cases" in line]
 
     assert {case.id for case in read_cases(path)} < {
-        talk.case.id for talk in read_run(newest(runs)).conversations
+        conversation.case.id for conversation in read_run(newest(runs)).conversations
     }
     assert "--persona angry" in command
     assert main([*command.split(), "--runs", str(tmp_path / "again"), "--dry-run"]) == 0

@@ -46,7 +46,7 @@ def test_a_run_is_graded_by_more_judges(run: Results, capsys: pytest.CaptureFixt
 
 def test_what_is_graded_is_not_paid_again(run: Results, monkeypatch: pytest.MonkeyPatch) -> None:
     """A judge that has graded is asked only where it failed; `--again` asks it for every turn."""
-    turns = sum(len(talk.turns) for talk in run.conversations)
+    turns = sum(len(conversation.turns) for conversation in run.conversations)
     with serve() as server:
         monkeypatch.setenv("REHEARSAL_JUDGE_URL", server.url)
         assert main(("grade", "latest", "--judges", "turn", "--cache", "off")) == 0

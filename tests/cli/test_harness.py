@@ -22,14 +22,14 @@ from simulator.addons.lm_eval.tasks import (
     as_chat,
     begin,
     check_known,
-    conversation,
+    conversation_of,
     plain_text,
     read_task,
     sent,
     sources_of,
 )
 from simulator.cli.app import main
-from simulator.core.errors import InputError, RagFailure, RehearsalError
+from simulator.core.errors import BotFailure, InputError, RehearsalError
 from simulator.core.settings import load
 from simulator.core.types import Answer, Case, Conversation, Message, Turn, Usage
 from tests.servers.likely import completion
@@ -199,10 +199,10 @@ def test_columns_of_other_meanings_make_no_dialogue() -> None:
         doc_to_target=lambda doc: "A",
     )
     try:
-        plain = conversation(session, request(odd, "Q", {}), 1)
-        talk = conversation(session, request(own, "Q", {}), 1)
+        plain = conversation_of(session, request(odd, "Q", {}), 1)
+        talk = conversation_of(session, request(own, "Q", {}), 1)
         session.tasks = {"t": theirs}
-        left = conversation(session, request(own, "Q", {}), 1)
+        left = conversation_of(session, request(own, "Q", {}), 1)
     finally:
         session.close()
 
@@ -229,7 +229,7 @@ def test_a_chat_is_sent_as_its_messages() -> None:
 class Model:
     """A model that finds every token half as likely as the one before, and counts what it is asked."""
 
-    def __init__(self, *failures: RagFailure) -> None:
+    def __init__(self, *failures: BotFailure) -> None:
         self.asked: list[str] = []
         self.failures = list(failures)
 
@@ -266,10 +266,10 @@ def test_an_endpoint_without_likelihoods_is_refused_in_a_sentence(monkeypatch: p
     with pytest.raises(InputError, match=r"m gives no log-likelihoods \(it is a bot that only answers\)"):
         teller(lambda query: "", "m")
     with pytest.raises(InputError, match="HTTP 404"):
-        ask(Model(RagFailure("refused", "HTTP 404")), ("a", "b"))
-    assert ask(Model(RagFailure("error", "HTTP 503")), ("a", "b"))[0][0] == -1.0
+        ask(Model(BotFailure("refused", "HTTP 404")), ("a", "b"))
+    assert ask(Model(BotFailure("error", "HTTP 503")), ("a", "b"))[0][0] == -1.0
     with pytest.raises(RehearsalError, match="just now"):
-        ask(Model(*[RagFailure("error", "HTTP 503")] * 8), ("a", "b"))
+        ask(Model(*[BotFailure("error", "HTTP 503")] * 8), ("a", "b"))
 
 
 def echo(text: str, **changes: Any) -> Tokens:
@@ -298,9 +298,9 @@ def test_only_an_endpoint_that_tells_of_the_whole_prompt_is_believed() -> None:
         {"choices": []},
     ]
     for changes in lies:
-        with pytest.raises(RagFailure, match="tells no log-likelihoods"):
+        with pytest.raises(BotFailure, match="tells no log-likelihoods"):
             echo("abc", **changes)
-    with pytest.raises(RagFailure, match="HTTP 404"):
+    with pytest.raises(BotFailure, match="HTTP 404"):
         asyncio.run(tokens_of("abc", {}, missing))
 
 
@@ -322,7 +322,9 @@ def test_every_metric_is_a_share_of_its_scale() -> None:
         | {name: each[at] for name, each in values.items()}
         for at in range(2)
     ]
-    session: Any = SimpleNamespace(tasks={"t": task}, talks={("t", at): [held(f"{at}")] for at in range(2)})
+    session: Any = SimpleNamespace(
+        tasks={"t": task}, conversations={("t", at): [held(f"{at}")] for at in range(2)}
+    )
     first = {score.judge: score for score in scores_of(session, {"t": samples})[:4]}
 
     assert {name: score.value for name, score in first.items()} == {

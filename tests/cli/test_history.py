@@ -158,15 +158,15 @@ def test_the_figures_are_those_of_the_report() -> None:
     judged = a_result(
         grades, "1-run", judges=("turn", "groundedness"), red={"overall": 0.5, "groundedness": 2}
     )
-    talk = judged.conversations[0]
-    silent = talk.turns[1].model_copy(
+    conversation = judged.conversations[0]
+    silent = conversation.turns[1].model_copy(
         update={"answer": Answer(text=" ", error=Failure(kind="timeout", message="late"))}
     )
     failed = judged.scores[4].model_copy(update={"state": "failed", "value": None, "raw": None})
     broken = judged.model_copy(
         update={
             "conversations": (
-                talk.model_copy(update={"turns": (talk.turns[0], silent)}),
+                conversation.model_copy(update={"turns": (conversation.turns[0], silent)}),
                 *judged.conversations[1:],
             ),
             "scores": (*judged.scores[:4], failed, *judged.scores[5:]),

@@ -19,7 +19,7 @@ class Told:
     def turn(self, conversation: Conversation) -> None:
         """A new turn."""
 
-    def graded(self, exhibit: GradingContext, scores: Sequence[Score]) -> None:
+    def graded(self, context: GradingContext, scores: Sequence[Score]) -> None:
         """Grades."""
 
     def ended(self, conversation: Conversation) -> None:

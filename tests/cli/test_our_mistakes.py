@@ -52,14 +52,14 @@ def test_a_run_that_it_ended_goes_on(broken: pytest.MonkeyPatch, capsys: pytest.
     assert f"Details: {path.parent}/error.txt" in last
     assert last.endswith(f"The run goes on with: python run.py --resume {path.parent.name}")
     assert before.run.status == "interrupted"
-    assert sum(bool(talk.turns) for talk in before.conversations) == 2
+    assert sum(bool(conversation.turns) for conversation in before.conversations) == 2
 
     broken.setattr(run, "Runner", Faulty.__base__)
     assert main(["--resume", path.parent.name]) == 0
     after = read_run(path)
     assert after.run.status == "finished"
-    assert [talk.turns for talk in after.conversations[:2]] == [
-        talk.turns for talk in before.conversations[:2]
+    assert [conversation.turns for conversation in after.conversations[:2]] == [
+        conversation.turns for conversation in before.conversations[:2]
     ]
 
 

@@ -187,7 +187,9 @@ def _rehearsed(code: int, runs: Path) -> Rehearsed:
     results = read_run(find_run("latest", runs))
     settings = Settings.model_validate(results.run.settings)
     summary = summarise(results, rules=settings.red, judges=settings.judges, seed=settings.seed)
-    red: dict[str, int] = dict.fromkeys(sorted({talk.case.id for talk in results.conversations}), 0)
+    red: dict[str, int] = dict.fromkeys(
+        sorted({conversation.case.id for conversation in results.conversations}), 0
+    )
     for turn in summary.reddest:
         red[turn.case] += 1
     return Rehearsed(settings.adapter, code, round(100 * (summary.score or 0)), red)

@@ -89,7 +89,7 @@ def test_the_bot_meets_the_masked_customer_and_its_failures_are_masked(
     """A case is masked when it is read; an error message is one more text of the bot's."""
     results = rehearsed(tmp_path, "--adapter", "bot.py:answer", "--redact", "--offline")
 
-    by_case = {talk.case.id: talk for talk in results.conversations}
+    by_case = {conversation.case.id: conversation for conversation in results.conversations}
     assert set(by_case) == {"masked-001", "q2"}
     assert (
         by_case["masked-001"].turns[0].user.startswith("[氏名]です。電話は[電話番号]、会員番号[番号]です。")
@@ -132,8 +132,8 @@ def test_a_replay_is_masked(server: OpenAIServer, tmp_path: Path) -> None:
     main(["--replay", "before", *bot, "--redact"])
 
     assert unmasked(tmp_path, "runs") == []
-    talk = read_run(find_run("latest", tmp_path / "runs")).conversations[0]
-    assert (talk.id, talk.turns[0].user[:6]) == ("calm/masked-001#1", "[氏名]です")
+    conversation = read_run(find_run("latest", tmp_path / "runs")).conversations[0]
+    assert (conversation.id, conversation.turns[0].user[:6]) == ("calm/masked-001#1", "[氏名]です")
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,11 @@ import pytest
 from simulator.core import errors
 from simulator.core.errors import (
     AccessDenied,
+    BotFailure,
     BoundaryFailure,
     InputError,
     MalformedReply,
     ModelFailure,
-    RagFailure,
     RehearsalError,
     UnknownName,
 )
@@ -39,7 +39,7 @@ def test_an_unknown_name_is_answered_with_the_known(
 def test_types_say_who_mends_it() -> None:
     """The user's own to mend, and failures outside, are told apart by their base."""
     to_mend = {"UnknownName", "CaseFileError", "PromptError", "RunFileError"}
-    outside = {"RagFailure", "Transient", "ModelFailure", "MalformedReply", "AccessDenied", "OutOfPatience"}
+    outside = {"BotFailure", "Transient", "ModelFailure", "MalformedReply", "AccessDenied", "OutOfPatience"}
     found = {name: kind for name, kind in vars(errors).items() if isinstance(kind, type)}
 
     assert {n for n, kind in found.items() if issubclass(kind, InputError)} == to_mend | {"InputError"}
@@ -52,7 +52,7 @@ def test_types_say_who_mends_it() -> None:
 def test_a_failure_outside_is_data() -> None:
     """Its kind and message are what is stored; a malformed reply keeps what was said."""
     bot, reply = (
-        RagFailure("timeout", "no answer within 60 s"),
+        BotFailure("timeout", "no answer within 60 s"),
         MalformedReply("malformed", "no JSON", raw="hm"),
     )
 
@@ -64,4 +64,4 @@ def test_a_failure_outside_is_data() -> None:
 def test_a_kind_is_a_word_to_count_by() -> None:
     """Only the known kinds are taken."""
     with pytest.raises(ValueError, match="kind"):
-        RagFailure("strange", "?")
+        BotFailure("strange", "?")

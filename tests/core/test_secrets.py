@@ -308,7 +308,10 @@ def test_what_a_bot_says_is_not_mistaken_for_a_secret(
     )
 
     run(capfd, "--cases", "cases.csv", "--adapter", "bot.py:answer", "--turns", "1", "--offline")
-    answers = [talk.turns[0].answer for talk in read_run(find_run("latest", tmp_path / "runs")).conversations]
+    answers = [
+        conversation.turns[0].answer
+        for conversation in read_run(find_run("latest", tmp_path / "runs")).conversations
+    ]
     assert {answer.text for answer in answers} == {"", "Click 'Forgot password'. Your order is A-1032-55."}
     errors = [answer.error.message for answer in answers if answer.error]
     assert [error.rpartition("RuntimeError: ")[2] for error in errors] == ["no password: ***"]

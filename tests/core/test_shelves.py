@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from simulator.core import shelves
-from simulator.core.errors import InputError, PromptError, RagFailure, UnknownName
+from simulator.core.errors import BotFailure, InputError, PromptError, UnknownName
 from simulator.core.types import Query
 from simulator.grading.rubric import Rubric, load_judge
 
@@ -225,7 +225,7 @@ def test_a_module_that_does_not_load_is_one_line(tmp_path: Path, code: str, mess
             InputError,
             "adapter far.py:connect: it cannot connect: ValueError: no server (",
         ),
-        ("RagFailure('unreachable', 'no route')", RagFailure, "no route"),
+        ("BotFailure('unreachable', 'no route')", BotFailure, "no route"),
         ("InputError('mend the template')", InputError, "mend the template"),
     ],
 )
@@ -233,7 +233,7 @@ async def test_a_bot_that_cannot_connect_is_one_line(
     tmp_path: Path, raised: str, expected: type[Exception], message: str
 ) -> None:
     """What a user's own connector raises is told with its line; typed errors speak for themselves."""
-    code = f"from simulator import InputError, RagFailure\ndef connect():\n    raise {raised}\n"
+    code = f"from simulator import InputError, BotFailure\ndef connect():\n    raise {raised}\n"
     (tmp_path / "far.py").write_text(code, encoding="utf-8")
 
     with pytest.raises(expected) as met:

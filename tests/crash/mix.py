@@ -54,21 +54,23 @@ class Failures:
 
 def failures(results: Results) -> Failures:
     """Counts every failure that was stored; `unanswered` are conversations that never ended."""
-    turns = [turn for talk in results.conversations for turn in talk.turns]
+    turns = [turn for conversation in results.conversations for turn in conversation.turns]
     return Failures(
         bot=Counter(turn.answer.error.kind for turn in turns if turn.answer.error),
         judges=Counter(str(s.detail.get("kind", "untyped")) for s in results.scores if s.state == "failed"),
-        ended=Counter(str(talk.ended) for talk in results.conversations if talk.ended),
-        unanswered=sum(talk.ended is None for talk in results.conversations),
+        ended=Counter(
+            str(conversation.ended) for conversation in results.conversations if conversation.ended
+        ),
+        unanswered=sum(conversation.ended is None for conversation in results.conversations),
     )
 
 
 def mean_of_answered(results: Results, judge: str = "turn") -> tuple[float, int]:
     """The mean grade 0..1 of turns that the bot answered, and how many there are."""
     answered = {
-        (talk.id, turn.index)
-        for talk in results.conversations
-        for turn in talk.turns
+        (conversation.id, turn.index)
+        for conversation in results.conversations
+        for turn in conversation.turns
         if not turn.answer.error
     }
     values = [

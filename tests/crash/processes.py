@@ -11,7 +11,6 @@ from typing import Any, Protocol, Self
 
 from tests.paths import ROOT
 
-ROOT = ROOT.parent
 # Compiled modules, as every start but the first finds them; beside the checkout, which stays as it is.
 _COMPILED = tempfile.TemporaryDirectory(prefix="compiled-")
 COMPILED = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": _COMPILED.name}

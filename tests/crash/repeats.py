@@ -68,8 +68,8 @@ def repeats(calls: Iterable[Call], once: Counter[str], sittings: Sequence[Sittin
         again = [pair for pair in pairwise(found) if _was_lost(*pair, sittings)][:excess]
         unexplained += excess - len(again)
         for first, _ in again:
-            sitting = _asking(first, sittings)
-            lost[sitting.began][first.arrived] = _age(first, sitting)
+            runner = _asking(first, sittings)
+            lost[runner.began][first.arrived] = _age(first, runner)
     return Repeats(dict(lost), unexplained)
 
 

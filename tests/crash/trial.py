@@ -223,10 +223,10 @@ def _after(moment: Moment | None, server: Watching) -> Iterator[None]:
 
 def played(results: Results) -> dict[str, Any]:
     """What was said, how it ended and what was graded, without times."""
-    talks = {
+    conversations = {
         c.id: ([(t.user, t.answer.text) for t in c.turns], c.ended, c.reason) for c in results.conversations
     }
-    return {"talks": talks, "grades": {(s.conversation, s.turn, s.judge): s for s in results.scores}}
+    return {"talks": conversations, "grades": {(s.conversation, s.turn, s.judge): s for s in results.scores}}
 
 
 def is_sound(path: Path) -> bool:

@@ -190,11 +190,11 @@ def test_graded_answers_without_a_question(tmp_path: Path) -> None:
     said = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
     last = {"role": "user", "content": "料金は?"}
 
-    talk = one(tmp_path, question=None, history=[*said, last], answer="c")
+    conversation = one(tmp_path, question=None, history=[*said, last], answer="c")
     bare = one(tmp_path, question=None, history=[], answer="猫が鳴く。", reference="犬/猫")
     open_ended = one(tmp_path, question="", history=said, answer="c")
 
-    assert (talk.question, len(talk.history), talk.answer) == ("料金は?", 2, "c")
+    assert (conversation.question, len(conversation.history), conversation.answer) == ("料金は?", 2, "c")
     assert (bare.question, bare.language, bare.references) == ("-", "ja", (("犬/猫",),))
     assert (open_ended.question, len(open_ended.history)) == ("-", 2)
     with pytest.raises(CaseFileError, match="column 'question' is empty"):

@@ -17,9 +17,9 @@ from simulator.core.errors import InputError
 from simulator.data.documents import LONGEST
 from simulator.data.knowledge import read_knowledge, unread
 from tests.case_files import as_workbook
-from tests.paths import ROOT
+from tests.paths import FIXTURES, ROOT
 
-GUIDE = ROOT / "tests" / "data" / "guide.pdf"
+GUIDE = FIXTURES / "guide.pdf"
 
 
 def grown(folder: Path, **files: str) -> Path:

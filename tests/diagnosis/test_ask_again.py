@@ -25,8 +25,8 @@ def missed() -> Results:
         "answerable": True, "handover": "optional",
         "references": (("ルーターは、電源を入れると約3分で使えます。",),),
     }  # fmt: skip
-    talks = []
-    for talk in results.conversations:
+    conversations = []
+    for conversation in results.conversations:
         turns = tuple(
             turn.model_copy(
                 update={
@@ -34,10 +34,14 @@ def missed() -> Results:
                     "answer": turn.answer.model_copy(update={"passages": (OTHER,)}),
                 }
             )
-            for turn in talk.turns
+            for turn in conversation.turns
         )
-        talks.append(talk.model_copy(update={"case": talk.case.model_copy(update=case), "turns": turns}))
-    return results.model_copy(update={"conversations": tuple(talks)})
+        conversations.append(
+            conversation.model_copy(
+                update={"case": conversation.case.model_copy(update=case), "turns": turns}
+            )
+        )
+    return results.model_copy(update={"conversations": tuple(conversations)})
 
 
 def bot(query: Query) -> Answer:

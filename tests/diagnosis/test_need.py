@@ -16,7 +16,7 @@ PLANS = Passage(id="ja/01-plans", text="# 料金プラン\n\nマンションの�
 LIBRARY = Corpus([FEE, RETURN, PLANS])
 
 
-def exhibit(
+def context(
     *retrieved: Passage, shows: bool = True, gold: tuple[str, ...] = ("ja/17-fee",)
 ) -> GradingContext:
     """A turn that asks for the fee, with these passages."""
@@ -31,7 +31,7 @@ def exhibit(
 
 def place(*retrieved: Passage, corpus: Corpus | None = LIBRARY, **more: object) -> str:
     """Where the needed article was."""
-    return need_of(exhibit(*retrieved, **more), corpus).place  # type: ignore[arg-type]
+    return need_of(context(*retrieved, **more), corpus).place  # type: ignore[arg-type]
 
 
 def test_the_place_of_the_needed_article_is_found() -> None:
@@ -45,8 +45,8 @@ def test_the_place_of_the_needed_article_is_found() -> None:
 
 def test_without_gold_the_article_is_found_by_the_reference() -> None:
     """Cases without gold ids, and ids of another making, are settled by what the reference says."""
-    assert need_of(exhibit(RETURN, gold=()), LIBRARY) == NeededArticles("not_retrieved", ("ja/17-fee",))
-    assert need_of(exhibit(RETURN, gold=("kb-0017",)), LIBRARY).articles == ("ja/17-fee",)
+    assert need_of(context(RETURN, gold=()), LIBRARY) == NeededArticles("not_retrieved", ("ja/17-fee",))
+    assert need_of(context(RETURN, gold=("kb-0017",)), LIBRARY).articles == ("ja/17-fee",)
     assert place(FEE, gold=("kb-0017",)) == "retrieved"
 
 
@@ -94,19 +94,19 @@ def test_a_piece_without_the_answer_is_not_the_article() -> None:
     head = Passage(id="ja/17-fee", text="# 解約金\n\n24か月以内に解約すると、")
     tail = Passage(id="ja/17-fee#2", text="24か月以内に解約すると、解約金4,800円がかかります。")
 
-    assert need_of(exhibit(head), LIBRARY) == NeededArticles(
+    assert need_of(context(head), LIBRARY) == NeededArticles(
         "not_retrieved", ("ja/17-fee",), exact=True, cut=True
     )
-    assert need_of(exhibit(head, tail), LIBRARY) == NeededArticles("retrieved", ("ja/17-fee",))
-    assert need_of(exhibit(RETURN), LIBRARY).cut is False
+    assert need_of(context(head, tail), LIBRARY) == NeededArticles("retrieved", ("ja/17-fee",))
+    assert need_of(context(RETURN), LIBRARY).cut is False
 
 
 def test_only_an_article_that_the_case_names_is_known_exactly() -> None:
     """By its name in the knowledge base, in the turn that asks the case's question; all else is words."""
-    assert need_of(exhibit(RETURN), LIBRARY) == NeededArticles("not_retrieved", ("ja/17-fee",), exact=True)
-    assert not need_of(exhibit(RETURN, gold=()), LIBRARY).exact
-    assert not need_of(exhibit(RETURN, gold=("kb-0017",)), LIBRARY).exact
-    assert not need_of(exhibit(RETURN), None).exact
+    assert need_of(context(RETURN), LIBRARY) == NeededArticles("not_retrieved", ("ja/17-fee",), exact=True)
+    assert not need_of(context(RETURN, gold=()), LIBRARY).exact
+    assert not need_of(context(RETURN, gold=("kb-0017",)), LIBRARY).exact
+    assert not need_of(context(RETURN), None).exact
 
 
 ELSEWHERE = Passage(id="ja/30-moving", text="# 引っ越し\n\n24か月以内の解約には、解約金4,800円がかかります。")
@@ -120,11 +120,11 @@ MONTHLY = Passage(id="ja/32-split", text="# 解約金の分割\n\n解約金は�
 def test_no_article_that_is_there_is_called_missing() -> None:
     """Said by another one it was not found; reworded, or to be worked out, nobody can tell by words."""
     for gold in (("ja/17-fee",), ("kb-0017",), ()):
-        there = need_of(exhibit(RETURN, gold=gold), Corpus([RETURN, PLANS, ELSEWHERE]))
+        there = need_of(context(RETURN, gold=gold), Corpus([RETURN, PLANS, ELSEWHERE]))
         assert there == NeededArticles("not_retrieved", ("ja/30-moving",))
         assert place(ELSEWHERE, corpus=Corpus([RETURN, PLANS, ELSEWHERE]), gold=gold) == "retrieved"
         for near in (REWORDED, MONTHLY):
-            doubtful = need_of(exhibit(RETURN, gold=gold), Corpus([RETURN, PLANS, near]))
+            doubtful = need_of(context(RETURN, gold=gold), Corpus([RETURN, PLANS, near]))
             assert doubtful == NeededArticles("doubtful", (near.id,))
         assert place(RETURN, corpus=Corpus([RETURN, PLANS]), gold=gold) == "lacking"
 
@@ -133,7 +133,7 @@ def test_an_article_that_the_case_names_is_never_called_missing() -> None:
     """It is there, whatever words of the right answer it has."""
     other = FEE.model_copy(update={"text": "# お手続き\n\nマイページをご覧ください。"})
 
-    assert need_of(exhibit(RETURN), Corpus([other, RETURN, PLANS])) == NeededArticles(
+    assert need_of(context(RETURN), Corpus([other, RETURN, PLANS])) == NeededArticles(
         "doubtful", ("ja/17-fee",)
     )
 

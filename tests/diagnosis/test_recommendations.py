@@ -46,13 +46,13 @@ FEE = Passage(id="ja/17-fee", text="# 光の解約金\n\n24か月以内の解約
 def run_of(grades: Sequence[Sequence[int]], **case: Any) -> tuple[Results, Summary]:
     """A run whose conversations have turns with these grades (1..5), and its figures."""
     base = rehearsed("ja")
-    talks, scores = [], []
+    conversations, scores = [], []
     for number, turns in enumerate(grades):
         key = f"angry/case-{number}#1"
         known = Case(id=f"case-{number}", question=f"解約金はいくらですか{number}", language="ja", **case)
         answer = Answer(text="わかりません。", passages=(FEE,))
         held = tuple(Turn(index=i, user=known.question, answer=answer) for i, _ in enumerate(turns, 1))
-        talks.append(Conversation(id=key, case=known, persona="angry", turns=held, ended="gave_up"))
+        conversations.append(Conversation(id=key, case=known, persona="angry", turns=held, ended="gave_up"))
         scores += [
             Score(
                 judge="turn", conversation=key, turn=i, state="scored", value=g / 5, raw=g, reason=f"低い{i}"
@@ -60,7 +60,7 @@ def run_of(grades: Sequence[Sequence[int]], **case: Any) -> tuple[Results, Summa
             for i, g in enumerate(turns, 1)
         ]
     results = base.model_copy(
-        update={"planned": len(talks), "conversations": tuple(talks), "scores": tuple(scores)}
+        update={"planned": len(conversations), "conversations": tuple(conversations), "scores": tuple(scores)}
     )
     return results, summarise(results, rules=RedRules(), judges=("turn",), seed=1)
 
@@ -246,10 +246,12 @@ def test_turns_that_a_customer_spoilt_weigh_nothing_where_they_are_left_out() ->
 def test_an_answer_that_never_came_names_the_failure() -> None:
     """A timeout is mended in the bot, not in an article."""
     results, _ = run_of([[1]])
-    (talk,) = results.conversations
+    (conversation,) = results.conversations
     silent = Answer(text="", error=Failure(kind="timeout", message="60 s"))
-    talk = talk.model_copy(update={"turns": (talk.turns[0].model_copy(update={"answer": silent}),)})
-    results = results.model_copy(update={"conversations": (talk,)})
+    conversation = conversation.model_copy(
+        update={"turns": (conversation.turns[0].model_copy(update={"answer": silent}),)}
+    )
+    results = results.model_copy(update={"conversations": (conversation,)})
     summary = summarise(results, rules=RedRules(), judges=("turn",), seed=1)
     (fix,) = improvements_of(results, summary).fixes
 
@@ -352,12 +354,12 @@ def test_rows_without_a_known_cause_are_one_group() -> None:
 
 def test_red_rows_without_a_search_are_not_said_to_be_none() -> None:
     """Nothing can be told of what to mend; that no row is red would be wrong."""
-    talks = []
+    conversations = []
     results, summary = as_rows(*run_of([[1]]))
-    for talk in results.conversations:
-        turns = tuple(Turn(index=t.index, user=t.user, answer=Answer(text="?")) for t in talk.turns)
-        talks.append(talk.model_copy(update={"turns": turns}))
-    made = improvements_of(results.model_copy(update={"conversations": tuple(talks)}), summary, "en")
+    for conversation in results.conversations:
+        turns = tuple(Turn(index=t.index, user=t.user, answer=Answer(text="?")) for t in conversation.turns)
+        conversations.append(conversation.model_copy(update={"turns": turns}))
+    made = improvements_of(results.model_copy(update={"conversations": tuple(conversations)}), summary, "en")
 
     assert none_text(made, Words("en", rows=True)).startswith("Nothing was retrieved")
 

@@ -75,11 +75,12 @@ def test_what_words_cannot_tell_is_unclear() -> None:
         "question": "解約金はいくらですか", "passages": (), "answerable": True, "handover": "optional",
         "references": (("24か月以内の解約には、解約金4,800円がかかります。",),),
     }  # fmt: skip
-    talks = tuple(
-        talk.model_copy(update={"case": talk.case.model_copy(update=case)}) for talk in results.conversations
+    conversations = tuple(
+        conversation.model_copy(update={"case": conversation.case.model_copy(update=case)})
+        for conversation in results.conversations
     )
     split = Passage(id="ja/32", text="# 解約金の分割\n\n解約金は、月2,400円ずつ2回に分けてお支払いです。")
-    results = results.model_copy(update={"conversations": talks})
+    results = results.model_copy(update={"conversations": conversations})
     found = blames(results, summary_of(results), articles=(split,))
     unclear = [blame for blame in found if blame.cause == "unclear"]
 
@@ -91,11 +92,13 @@ def test_what_words_cannot_tell_is_unclear() -> None:
 def test_without_the_knowledge_nothing_is_sure_about_it() -> None:
     """Missing from the knowledge and not found cannot be told apart without --knowledge."""
     results = rehearsed("ja")
-    talks = tuple(
-        talk.model_copy(update={"case": talk.case.model_copy(update={"passages": ("ja/99-nowhere",)})})
-        for talk in results.conversations
+    conversations = tuple(
+        conversation.model_copy(
+            update={"case": conversation.case.model_copy(update={"passages": ("ja/99-nowhere",)})}
+        )
+        for conversation in results.conversations
     )
-    results = results.model_copy(update={"conversations": talks})
+    results = results.model_copy(update={"conversations": conversations})
     found = [b for b in blames(results, summary_of(results)) if b.cause in {"knowledge", "retrieval"}]
 
     assert not any(blame.sure for blame in found)

@@ -55,7 +55,7 @@ async def test_a_slow_judge_takes_none_of_a_bots_time() -> None:
     """A judge that blocks does so beside the loop: the bot answers meanwhile, and is timed alone."""
     answered = threading.Event()
 
-    def slow(exhibit: GradingContext) -> bool:
+    def slow(context: GradingContext) -> bool:
         return answered.wait(3)
 
     score, seconds = await asked_while(judged_by(slow), answered)
@@ -68,7 +68,7 @@ async def test_a_counting_judge_takes_none_of_a_bots_time() -> None:
     """Stand-ins count on a thread of their own, too."""
     answered, threads = threading.Event(), set[str]()
 
-    def counted(exhibit: GradingContext) -> Score:
+    def counted(context: GradingContext) -> Score:
         threads.add(threading.current_thread().name)
         raw = float(answered.wait(3))
         return Score(judge="fluency", state="scored", value=raw, raw=raw)
@@ -81,9 +81,9 @@ async def test_a_counting_judge_takes_none_of_a_bots_time() -> None:
 
 async def test_the_shelfs_functions_share_one_thread() -> None:
     """They count, and more threads would but fight; vectors of hashed n-grams are counted there, too."""
-    stage = a_stage(None, judges=("keigo", "cosine", "facts", "turn"))
-    scores = await stage.panel.grade(an_exhibit())
-    await stage.close(None)
+    context = a_stage(None, judges=("keigo", "cosine", "facts", "turn"))
+    scores = await context.panel.grade(an_exhibit())
+    await context.close(None)
     threads = [each.name for each in threading.enumerate() if each.name in {"counting judges", "keigo"}]
 
     assert [score.state for score in scores] == ["scored"] * 4
@@ -94,7 +94,7 @@ async def test_a_judge_of_ones_own_grades_one_turn_at_a_time() -> None:
     """Its code need not be safe for several threads: the second turn waits for the first."""
     both = threading.Barrier(2)
 
-    def met(exhibit: GradingContext) -> bool:
+    def met(context: GradingContext) -> bool:
         try:
             both.wait(0.2)
         except threading.BrokenBarrierError:
@@ -107,12 +107,12 @@ async def test_a_judge_of_ones_own_grades_one_turn_at_a_time() -> None:
     assert [score.raw for [score] in found] == [0, 0, 0]
 
 
-async def leaves_later(exhibit: GradingContext) -> Score:
+async def leaves_later(context: GradingContext) -> Score:
     """An async judge that ends the process."""
     raise SystemExit(3)
 
 
-def leaves(exhibit: GradingContext) -> Score:
+def leaves(context: GradingContext) -> Score:
     """A judge that ends the process."""
     raise SystemExit(3)
 
@@ -128,7 +128,7 @@ async def test_a_judge_that_exits_fails_its_grade_only(judge: Any) -> None:
 @pytest.mark.parametrize("result", [Score(state="scored"), Score(state="scored", raw=0.0, scale=(0, 1))])
 async def test_scored_without_a_value_is_no_zero(result: Score) -> None:
     """It is a failed grade that says what is missing."""
-    [score] = await judged_by(lambda exhibit: result)(an_exhibit(), ())
+    [score] = await judged_by(lambda context: result)(an_exhibit(), ())
 
     assert (score.state, score.value) == ("failed", None)
     assert score.reason == "the judge returned a Score that is scored and has no value"
@@ -137,11 +137,11 @@ async def test_scored_without_a_value_is_no_zero(result: Score) -> None:
 async def test_a_short_verdict_is_filed_like_a_long_one() -> None:
     """Under the judge's name and turn, on the scale of `-> bool` or of the module."""
 
-    def polite(exhibit: GradingContext) -> bool:
+    def polite(context: GradingContext) -> bool:
         return True
 
     [yes] = await judged_by(polite)(an_exhibit(), ())
-    [graded] = await judged_by(lambda exhibit: (4, "ほぼ良い"))(an_exhibit(), ())
+    [graded] = await judged_by(lambda context: (4, "ほぼ良い"))(an_exhibit(), ())
 
     assert (yes.judge, yes.conversation, yes.turn, yes.raw, yes.scale) == (
         "mine", "angry/fees-1#1", 1, 1, (0, 1),
@@ -214,9 +214,9 @@ async def test_the_pages_example_is_a_judge(tmp_path: Path, root: Path, page: st
     blocks = (root / "docs" / page).read_text(encoding="utf-8").split("```python\n")[1:]
     example = next(block.partition("```")[0] for block in blocks if "def one_screen(" in block)
     (tmp_path / "checks.py").write_text(example, encoding="utf-8")
-    stage = a_stage(None, judges=("checks.py:one_screen",))
-    [score] = await stage.panel.grade(an_exhibit())
-    await stage.close(None)
+    context = a_stage(None, judges=("checks.py:one_screen",))
+    [score] = await context.panel.grade(an_exhibit())
+    await context.close(None)
 
     assert (score.judge, score.state, score.raw, score.scale) == ("one_screen", "scored", 1, (0, 1))
     assert score.reason.endswith(" / 300")

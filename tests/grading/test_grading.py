@@ -17,11 +17,11 @@ from tests.servers.openai import OpenAIServer
 NEW = ("claims", "tone", "context_precision", "context_recall", "llm_similarity", "llm_correctness")
 
 
-def silent(exhibit: GradingContext) -> GradingContext:
+def silent(context: GradingContext) -> GradingContext:
     """The same turn without an answer."""
     error = Failure(kind="timeout", message="no answer within 60 s")
-    turn = exhibit.turn.model_copy(update={"answer": Answer(text="", error=error)})
-    return exhibit.model_copy(update={"turn": turn})
+    turn = context.turn.model_copy(update={"answer": Answer(text="", error=error)})
+    return context.model_copy(update={"turn": turn})
 
 
 @pytest.mark.parametrize("judging", ["combined", "separate"])
@@ -97,11 +97,11 @@ def filled(**fields: int) -> Any:
     return reply
 
 
-async def handover(exhibit: GradingContext, **fields: int) -> Score:
+async def handover(context: GradingContext, **fields: int) -> Score:
     """The judge handover, with a model that says this."""
     async with OpenAIServer(filled(**fields)) as server:
         stage = a_stage(server, judges=("handover",))
-        [score] = await stage.panel.grade(exhibit)
+        [score] = await stage.panel.grade(context)
         await stage.close(None)
     return score
 
@@ -122,8 +122,8 @@ async def test_a_handover_is_right_when_it_was_wanted(
     expected: Handover, said: tuple[int, int, int], raw: float, severity: str | None
 ) -> None:
     """What the case says decides; where it says nothing, the model does; a wrong contact is half."""
-    exhibit = an_exhibit(a_case(handover=expected))
-    score = await handover(exhibit, **dict(zip(("handed_over", "needed", "contact"), said, strict=True)))
+    context = an_exhibit(a_case(handover=expected))
+    score = await handover(context, **dict(zip(("handed_over", "needed", "contact"), said, strict=True)))
 
     assert (score.raw, score.severity, score.scale) == (raw, severity, (0, 1))
     assert "見ました。" in score.reason
@@ -151,7 +151,7 @@ async def test_relevancy_is_measured_backwards_from_the_answer() -> None:
         return [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]]
 
     async def fill(evasive: int) -> Score:
-        async def filling(exhibit: GradingContext, name: str) -> Any:
+        async def filling(context: GradingContext, name: str) -> Any:
             form = load_form(name)
             return form.form.model_validate({"questions": ["a", "b", "c"], "evasive": evasive})
 
@@ -184,10 +184,10 @@ async def test_a_failed_form_fails_the_grade() -> None:
 async def test_passages_left_out_for_length_are_told() -> None:
     """The judge says that it did not see them."""
     passages = tuple(Passage(id=str(n), text="あ" * (LONGEST_MATERIAL // 2)) for n in range(5))
-    exhibit = an_exhibit(turn=a_turn(1, passages=passages))
+    context = an_exhibit(turn=a_turn(1, passages=passages))
     async with OpenAIServer() as server, at(server) as model:
         [score] = await ModelJudge([rubric("fluency")], frame(), model("judge"), seed=1, alone=True)(
-            exhibit, ()
+            context, ()
         )
 
     assert score.detail["passages_left_out"] == 3
@@ -214,7 +214,7 @@ def test_the_settings_bound_the_votes() -> None:
 async def test_a_function_that_asks_a_model_may_fail() -> None:
     """What `fill` raises is the judge's failure."""
 
-    async def asks(exhibit: GradingContext, fill: Any) -> Score:
+    async def asks(context: GradingContext, fill: Any) -> Score:
         raise ModelFailure("timeout", "no reply within 60 s")
 
     judging = FunctionJudge("mine", asks, {"fill": None}, frame(), "r")

@@ -22,13 +22,13 @@ TURN_KEYS = (
 
 
 async def grades(
-    exhibit: GradingContext, reply: Any = play, *, alone: bool = False, done: Collection[str] = ()
+    context: GradingContext, reply: Any = play, *, alone: bool = False, done: Collection[str] = ()
 ) -> tuple[dict[str, Score], list[Any]]:
     """The scores of the five rubrics, and the requests they took."""
     async with OpenAIServer(reply) as server, at(server) as model:
         names = [[name] for name in RUBRICS] if alone else [RUBRICS]
         panel = Panel([grader(model("judge"), some, alone=alone) for some in names])
-        scores = await panel.grade(exhibit, done)
+        scores = await panel.grade(context, done)
         return {score.judge: score for score in scores}, [request.body for request in server.requests]
 
 
@@ -90,8 +90,8 @@ async def test_japanese_goes_over_the_wire_as_written() -> None:
 )
 async def test_without_a_reference_similarity_is_skipped(alone: bool, language: Language, why: str) -> None:
     """On turn 2 of a case with one reference nobody is asked for it, and the score says why."""
-    exhibit = an_exhibit(a_case(language), a_turn(1, language), turn=a_turn(2, language))
-    scores, requests = await grades(exhibit, alone=alone)
+    context = an_exhibit(a_case(language), a_turn(1, language), turn=a_turn(2, language))
+    scores, requests = await grades(context, alone=alone)
 
     assert tuple(scores) == RUBRICS
     assert (scores["similarity"].state, scores["similarity"].value) == ("skipped", None)
@@ -126,8 +126,8 @@ async def test_no_answer_gets_the_lowest_grade_by_rule(language: Language, why: 
 
 async def test_no_answer_on_a_turn_without_reference() -> None:
     """What would have been skipped is skipped still: a failing bot changes no denominators."""
-    exhibit = an_exhibit(a_case(references=()), turn=failing())
-    scores, _ = await grades(exhibit)
+    context = an_exhibit(a_case(references=()), turn=failing())
+    scores, _ = await grades(context)
 
     assert scores["similarity"].state == "skipped"
     assert [score.by_rule for score in scores.values()] == [True, True, True, False, True]
@@ -206,7 +206,7 @@ async def test_a_refused_key_stops_the_panel_at_once() -> None:
     """401 is no failed grade: it ends the run, and judges that are still waiting are not waited for."""
     waiting = asyncio.Event()
 
-    async def stalled(exhibit: GradingContext, done: Collection[str]) -> list[Score]:
+    async def stalled(context: GradingContext, done: Collection[str]) -> list[Score]:
         await waiting.wait()
         return []
 
@@ -223,11 +223,11 @@ async def test_a_spent_budget_lets_what_is_in_flight_arrive() -> None:
     spent = asyncio.Event()
     kept: list[Score] = []
 
-    async def paid(exhibit: GradingContext, done: Collection[str]) -> list[Score]:
+    async def paid(context: GradingContext, done: Collection[str]) -> list[Score]:
         await spent.wait()
         return [a_score("paid")]
 
-    async def refused(exhibit: GradingContext, done: Collection[str]) -> list[Score]:
+    async def refused(context: GradingContext, done: Collection[str]) -> list[Score]:
         spent.set()
         raise BudgetSpent("the budget of 1 USD is spent")
 
@@ -245,11 +245,11 @@ async def test_each_score_is_kept_as_it_arrives() -> None:
         if scores[0].judge == "quick":
             quick_is_kept.set()
 
-    async def slow(exhibit: GradingContext, done: Collection[str]) -> list[Score]:
+    async def slow(context: GradingContext, done: Collection[str]) -> list[Score]:
         await quick_is_kept.wait()
         return [a_score("slow")]
 
-    async def quick(exhibit: GradingContext, done: Collection[str]) -> list[Score]:
+    async def quick(context: GradingContext, done: Collection[str]) -> list[Score]:
         return [a_score("quick")]
 
     scores = await Panel([slow, quick]).grade(an_exhibit(), keep=keep)
@@ -286,11 +286,11 @@ def judged_by(function: Any, given: Mapping[str, Any] | None = None) -> JudgeCal
 async def test_a_function_gets_what_it_names() -> None:
     """The exhibit comes first; embeddings, references and passages by parameter; sync or async."""
 
-    async def all_of_it(exhibit: GradingContext, passages: Any, embed: Embed, references: Any) -> Score:
-        vectors = await embed([exhibit.turn.answer.text, references[0], passages[0].text])
+    async def all_of_it(context: GradingContext, passages: Any, embed: Embed, references: Any) -> Score:
+        vectors = await embed([context.turn.answer.text, references[0], passages[0].text])
         return a_score("?").model_copy(update={"detail": {"vectors": [v[0] for v in vectors]}})
 
-    def nothing(exhibit: GradingContext) -> Score:
+    def nothing(context: GradingContext) -> Score:
         return a_score("?")
 
     [score] = await judged_by(all_of_it)(an_exhibit(), ())
@@ -305,7 +305,7 @@ async def test_a_function_gets_what_it_names() -> None:
 async def test_a_function_is_skipped_without_what_it_needs() -> None:
     """A parameter `references` or `passages` skips turns that have none; no answer is graded by rule."""
 
-    def judge(exhibit: GradingContext, references: tuple[str, ...], passages: tuple[Passage, ...]) -> Score:
+    def judge(context: GradingContext, references: tuple[str, ...], passages: tuple[Passage, ...]) -> Score:
         raise AssertionError
 
     judging = judged_by(judge)
@@ -320,7 +320,7 @@ async def test_a_function_is_skipped_without_what_it_needs() -> None:
 def test_a_function_that_wants_the_unknown_is_refused() -> None:
     """Before the run starts, with what there is to ask for."""
 
-    def judge(exhibit: GradingContext, phase_of_the_moon: str, *rest: Any, strict: bool = True) -> Score:
+    def judge(context: GradingContext, phase_of_the_moon: str, *rest: Any, strict: bool = True) -> Score:
         raise AssertionError
 
     with pytest.raises(InputError) as met:
@@ -350,7 +350,7 @@ def test_a_function_that_wants_the_unknown_is_refused() -> None:
 async def test_a_function_that_fails_gives_no_grade(result: Any, kind: str, reason: str) -> None:
     """A judge of the user's own is outside: what it raises or returns wrongly is a failed score."""
 
-    def judge(exhibit: GradingContext) -> Score:
+    def judge(context: GradingContext) -> Score:
         if isinstance(result, Exception):
             raise result
         return result  # type: ignore[no-any-return]
@@ -364,7 +364,7 @@ async def test_a_function_that_fails_gives_no_grade(result: Any, kind: str, reas
 async def test_what_stops_a_run_passes_through_a_function(error: Exception) -> None:
     """Nothing else can succeed after these."""
 
-    def judge(exhibit: GradingContext) -> Score:
+    def judge(context: GradingContext) -> Score:
         raise error
 
     with pytest.raises(type(error)):
@@ -374,7 +374,7 @@ async def test_what_stops_a_run_passes_through_a_function(error: Exception) -> N
 async def test_a_verdict_is_filed_under_its_own_turn() -> None:
     """A function that names another judge, conversation or turn cannot overwrite another's grade."""
     odd = {"judge": "turn", "conversation": "other", "turn": 9, "reason": "\ud800"}
-    [score] = await judged_by(lambda exhibit: a_score("?").model_copy(update=odd))(an_exhibit(), ())
+    [score] = await judged_by(lambda context: a_score("?").model_copy(update=odd))(an_exhibit(), ())
 
     assert (score.judge, score.conversation, score.turn) == ("mine", "angry/fees-1#1", 1)
     assert score.reason == "\ufffd"

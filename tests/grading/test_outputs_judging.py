@@ -36,9 +36,9 @@ def a_row(answer: object, *references: object, error: Failure | None = None) -> 
     return GradingContext(conversation="scripted/r#1", case=case, persona="scripted", turn=turn)
 
 
-async def graded(exhibit: GradingContext, file: object = FILE, **settings: Any) -> dict[str, Score]:
+async def graded(context: GradingContext, file: object = FILE, **settings: Any) -> dict[str, Score]:
     grading = a_grading(file, **settings)
-    return {score.judge: score for score in await grading.panel.grade(exhibit)}
+    return {score.judge: score for score in await grading.panel.grade(context)}
 
 
 def passed(scores: dict[str, Score]) -> dict[str, object]:

@@ -56,8 +56,8 @@ MATERIAL = st.lists(TRICKS | st.text(max_size=20), max_size=8).map("".join)
 def shown(answer: str, passage: str = "資料", question: str = "質問", reference: str = "正解") -> str:
     """The message a judge reads about this turn."""
     turn = Turn(index=1, user=question, answer=Answer(text=answer, passages=(Passage(id="p", text=passage),)))
-    exhibit = an_exhibit(a_case(references=((reference,),)), turn=turn)
-    return FRAME.prompt(exhibit, ALL, alone=False)[1]["content"]
+    context = an_exhibit(a_case(references=((reference,),)), turn=turn)
+    return FRAME.prompt(context, ALL, alone=False)[1]["content"]
 
 
 @settings(deadline=None)
@@ -97,18 +97,18 @@ def test_japanese_and_dollars_survive_the_templates(text: str) -> None:
 @pytest.mark.parametrize("language", ["ja", "en"])
 async def test_prompts_as_sent(language: Language) -> None:
     """Every judge alone and all together, as the endpoint receives them."""
-    exhibit = an_exhibit(a_rich_case(language), a_turn(1, language), turn=a_turn(2, language))
-    exhibit = exhibit.model_copy(
-        update={"case": exhibit.case.model_copy(update={"references": ((), (SAYS[language]["reference"],))})}
+    context = an_exhibit(a_rich_case(language), a_turn(1, language), turn=a_turn(2, language))
+    context = context.model_copy(
+        update={"case": context.case.model_copy(update={"references": ((), (SAYS[language]["reference"],))})}
     )
     rubrics = [name for name in shelves.judge_names() if isinstance(load_judge(name), Rubric)]
     forms = shelves.form_names()
     async with OpenAIServer() as server, at(server) as model:
         for name in rubrics:
-            await grader(model("judge"), [name], alone=True)(exhibit, ())
+            await grader(model("judge"), [name], alone=True)(context, ())
         for name in forms:
-            await FormFiller(load_form, FRAME, model("judge"), seed=42)(exhibit, name)
-        await grader(model("judge"))(exhibit, ())
+            await FormFiller(load_form, FRAME, model("judge"), seed=42)(context, name)
+        await grader(model("judge"))(context, ())
 
     assert set(RUBRICS) < set(rubrics)
     for name, request in zip([*rubrics, *forms, "combined"], server.requests, strict=True):
@@ -141,9 +141,9 @@ def as_text(body: Any) -> str:
 
 def test_the_shared_part_comes_first() -> None:
     """All judges of a turn begin with the same rules and material, for the endpoint's prompt cache."""
-    exhibit = an_exhibit()
-    ours = [FRAME.prompt(exhibit, [one], alone=True) for one in ALL] + [
-        FRAME.prompt(exhibit, ALL, alone=False)
+    context = an_exhibit()
+    ours = [FRAME.prompt(context, [one], alone=True) for one in ALL] + [
+        FRAME.prompt(context, ALL, alone=False)
     ]
     material = ours[0][1]["content"].partition("# 採点")[0]
 
@@ -285,10 +285,10 @@ def test_a_broken_judge_file_is_one_line(tmp_path: Path, old: str, new: str, pro
     assert "\n" not in str(met.value)
 
 
-def material_of(exhibit: GradingContext) -> str:
+def material_of(context: GradingContext) -> str:
     """What a judge is shown of a turn, without the codes of its tags."""
-    text = FRAME.prompt(exhibit, [rubric("turn")], alone=True)[1]["content"]
-    heading = "\n# 採点" if exhibit.case.language == "ja" else "\n# Task"
+    text = FRAME.prompt(context, [rubric("turn")], alone=True)[1]["content"]
+    heading = "\n# 採点" if context.case.language == "ja" else "\n# Task"
     return re.sub(r"-[0-9a-f]{16}>", ">", text.partition(heading)[0])
 
 

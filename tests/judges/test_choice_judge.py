@@ -179,8 +179,8 @@ def test_no_choice_is_wrong_and_counted() -> None:
 
 def test_a_case_without_choices_is_skipped() -> None:
     """There is nothing to be right about."""
-    for exhibit in (an_exhibit(choices=(), label="24"), an_exhibit(label=None)):
-        assert choice(exhibit).state == "skipped"
+    for context in (an_exhibit(choices=(), label="24"), an_exhibit(label=None)):
+        assert choice(context).state == "skipped"
 
 
 def test_two_choices_that_say_the_same_are_both_right() -> None:

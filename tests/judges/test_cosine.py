@@ -56,15 +56,15 @@ async def test_the_nearest_reference_counts_and_one_call_embeds_all() -> None:
     assert embed.asked == [["富士山です。", "桜島", "富士山", "阿蘇山"]]
 
 
-@pytest.mark.parametrize("exhibit", [an_exhibit(), an_exhibit("富士山", turn=2)])
-async def test_a_turn_without_a_reference_is_skipped(exhibit: GradingContext) -> None:
+@pytest.mark.parametrize("context", [an_exhibit(), an_exhibit("富士山", turn=2)])
+async def test_a_turn_without_a_reference_is_skipped(context: GradingContext) -> None:
     """And nothing is embedded for it."""
     embed = Angles(1)
 
-    score = await cosine(exhibit, embed)
+    score = await cosine(context, embed)
 
     assert (score.state, score.raw, score.value) == ("skipped", None, None)
-    assert score.reason == f"no reference for turn {exhibit.turn.index}"
+    assert score.reason == f"no reference for turn {context.turn.index}"
     assert embed.asked == []
 
 

@@ -85,15 +85,15 @@ def test_an_empty_retrieval_with_details_is_a_miss() -> None:
 
 
 @pytest.mark.parametrize(
-    ("exhibit", "reason"),
+    ("context", "reason"),
     [
         (an_exhibit("かしこまりました。", "料金は9,800円"), "確かめられる記載がありません"),
         (an_exhibit("9,800円です。", shows_passages=False), "資料を示さない"),
     ],
 )
-def test_without_anything_to_check_the_turn_is_skipped(exhibit: GradingContext, reason: str) -> None:
+def test_without_anything_to_check_the_turn_is_skipped(context: GradingContext, reason: str) -> None:
     """Nothing stated, or a bot that never shows its passages."""
-    score = facts(exhibit)
+    score = facts(context)
 
     assert (score.state, score.raw) == ("skipped", None)
     assert reason in score.reason
@@ -110,6 +110,6 @@ def test_the_address_of_a_passage_may_be_cited_but_its_number_proves_nothing() -
     """A source that is an address counts as said; a file name does not."""
     passage = Passage(id="faq-9800", text="料金表", source="https://example.jp/faq")
     told = Answer(text="9,800円です。https://example.jp/faq/", passages=(passage,))
-    exhibit = an_exhibit("x").model_copy(update={"turn": Turn(index=1, user="q", answer=told)})
+    context = an_exhibit("x").model_copy(update={"turn": Turn(index=1, user="q", answer=told)})
 
-    assert [fact["found"] for fact in facts(exhibit).detail["facts"]] == [False, True]  # type: ignore[index,union-attr,call-overload]
+    assert [fact["found"] for fact in facts(context).detail["facts"]] == [False, True]  # type: ignore[index,union-attr,call-overload]

@@ -24,8 +24,8 @@ def an_exhibit(
     return GradingContext(conversation="calm/c#1", case=case, persona=persona, turn=turn, earlier=tuple(past))
 
 
-def kinds(exhibit: GradingContext, *ng_words: str) -> list[str]:
-    return [finding.kind for finding in findings(exhibit, ng_words)]
+def kinds(context: GradingContext, *ng_words: str) -> list[str]:
+    return [finding.kind for finding in findings(context, ng_words)]
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,8 @@ def lines(language: str, part: str) -> list[dict[str, Any]]:
 def found(user: str, answer: str, language: Language = "ja", persona: str = "calm") -> set[str]:
     case = Case(id="c", question=user or "？", language=language)
     turn = Turn(index=1, user=user, answer=Answer(text=answer))
-    exhibit = GradingContext(conversation="c", case=case, persona=persona, turn=turn)
-    return {finding.kind for finding in findings(exhibit)}
+    context = GradingContext(conversation="c", case=case, persona=persona, turn=turn)
+    return {finding.kind for finding in findings(context)}
 
 
 @pytest.mark.parametrize(("language", "part"), list(LEAST))

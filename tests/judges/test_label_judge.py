@@ -12,7 +12,7 @@ from tests.playing import frame
 JA, EN, NUMBERS = ("問題", "普通"), ("spam", "ham"), ("0", "1")
 
 
-def exhibit(
+def context(
     answer: str, expected: str | None = "1", logprobs: dict[str, float] | None = None
 ) -> GradingContext:
     """An answer to a row with this label."""
@@ -24,7 +24,7 @@ def exhibit(
 def graded(answer: str, expected: str | None = "1", **more: dict[str, float]) -> Score:
     """The verdict where 0 is said 適切, and 1 不適切."""
     forms = label_forms(("0", "1"), [{"0": "適切", "1": "不適切"}])
-    return label(exhibit(answer, expected, **more), forms)
+    return label(context(answer, expected, **more), forms)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_the_likeliest_label_goes_before_the_text() -> None:
 async def test_the_judge_is_given_the_labels_of_the_row() -> None:
     """The run's; a row whose label is one of its own choices has those."""
     judging = FunctionJudge("label", label, {"labels": label_forms(JA)}, frame(), "r")
-    shown = exhibit("普通です", "普通")
+    shown = context("普通です", "普通")
     own = shown.model_copy(update={"case": shown.case.model_copy(update={"choices": ("普通", "普通です")})})
 
     assert (await judging(shown, ()))[0].detail["predicted"] == "普通"

@@ -104,9 +104,9 @@ async def test_a_bomb_is_the_bots_failure(way: str, status: bytes) -> None:
     """Whichever way it is asked."""
     adapter, given = WAYS[way]
     async with RawServer(bomb("gzip", status=status)) as server:
-        rag: Any = await shelves.connect(adapter, {"url": server.url, **given}, {})
-        answer = await ask(rag, QUERY, 20)
-        await rag.aclose()
+        bot: Any = await shelves.connect(adapter, {"url": server.url, **given}, {})
+        answer = await ask(bot, QUERY, 20)
+        await bot.aclose()
 
     assert answer.error is not None
     assert (answer.error.kind, answer.error.message) == ("malformed", TOO_LONG)
@@ -118,9 +118,9 @@ async def test_neither_asks_for_more_than_it_counts() -> None:
         with pytest.raises(ModelFailure):
             await model_at(server.url, made).say(ASKED)
         for adapter, given in WAYS.values():
-            rag: Any = await shelves.connect(adapter, {"url": server.url, **given}, {})
-            await ask(rag, QUERY, 5)
-            await rag.aclose()
+            bot: Any = await shelves.connect(adapter, {"url": server.url, **given}, {})
+            await ask(bot, QUERY, 5)
+            await bot.aclose()
 
     asked = {line for each in server.requests for line in each.lower().split(b"\r\n") if b"encoding" in line}
     assert asked == {b"accept-encoding: gzip, deflate"}
@@ -132,9 +132,9 @@ async def test_a_long_line_without_end_is_cut_off() -> None:
     async with RawServer(head + b"x" * (LARGEST_BODY + 2**16), holds=True) as server:
         for way in ("sse", "streamed chat"):
             adapter, given = WAYS[way]
-            rag: Any = await shelves.connect(adapter, {"url": server.url, **given}, {})
-            answer = await ask(rag, QUERY, 20)
-            await rag.aclose()
+            bot: Any = await shelves.connect(adapter, {"url": server.url, **given}, {})
+            answer = await ask(bot, QUERY, 20)
+            await bot.aclose()
             assert answer.error is not None
             assert answer.error.message == TOO_LONG
 

@@ -212,9 +212,9 @@ async def test_a_grade_follows_seven_calls_of_the_dialogue() -> None:
 async def test_grades_that_hang_leave_places_for_the_dialogue() -> None:
     """Of 64 places two are kept while there is a dialogue; without one, and after it, grades have all."""
     limiter, order = Limiter(64), list[str]()
-    talk = Call(limiter, DIALOGUE, order, "d0")
+    conversation = Call(limiter, DIALOGUE, order, "d0")
     await at_rest()
-    await talk.end()
+    await conversation.end()
     grades = [Call(limiter, GRADING, order, "g") for _ in range(80)]
     await at_rest()
     assert order.count("g") == 62

@@ -83,9 +83,9 @@ async def test_what_is_no_http_is_the_bots_failure(way: str) -> None:
             return ok(b'{"id": "job"}') if way == "poll" and request.startswith(b"POST") else answer
 
         async with RawServer(reply) as server:
-            rag: Any = await shelves.connect(adapter, {"url": server.url, **given}, {})
-            found[name] = await ask(rag, QUERY, 5)
-            await rag.aclose()
+            bot: Any = await shelves.connect(adapter, {"url": server.url, **given}, {})
+            found[name] = await ask(bot, QUERY, 5)
+            await bot.aclose()
 
     assert {name: each.text for name, each in found.items() if each.text} == {}
     errors = {name: each.error for name, each in found.items() if each.error}
@@ -98,9 +98,9 @@ async def test_what_is_no_http_is_the_bots_failure(way: str) -> None:
 async def test_what_is_only_unusual_is_read(name: str) -> None:
     """A reason, a charset or a cookie that makes no sense is nothing that an answer needs."""
     async with RawServer(UNUSUAL[name] + b"Content-Length: %d\r\n\r\n" % len(BODY) + BODY) as server:
-        rag: Any = await shelves.connect("http", {"url": server.url, "answer": "answer"}, {})
-        answer = await ask(rag, QUERY, 5)
-        await rag.aclose()
+        bot: Any = await shelves.connect("http", {"url": server.url, "answer": "answer"}, {})
+        answer = await ask(bot, QUERY, 5)
+        await bot.aclose()
 
     assert answer.text == "ok"
 
@@ -153,8 +153,10 @@ def test_a_run_leaves_out_what_the_customers_model_failed(monkeypatch: pytest.Mo
     code, results = held(monkeypatch, "user", "bad chunk size", "simulate", *given)
 
     assert code == 3
-    assert [talk.ended for talk in results.conversations] == ["user_failed"] * 2
-    assert [turn.answer.error for talk in results.conversations for turn in talk.turns] == [None] * 2
+    assert [conversation.ended for conversation in results.conversations] == ["user_failed"] * 2
+    assert [turn.answer.error for conversation in results.conversations for turn in conversation.turns] == [
+        None
+    ] * 2
 
 
 @pytest.mark.parametrize("broken", ["judge", "embed"])

@@ -68,9 +68,9 @@ async def test_a_chat_bots_key_stays_as_well(monkeypatch: pytest.MonkeyPatch) ->
     async with RawServer(ok(b"{}")) as other, RawServer(leading(other.url)) as server:
         for stream in ("off", "on"):
             given = {"url": server.url, "model": "m", "stream": stream}
-            rag: Any = await shelves.connect("openai_chat", given, {})
-            answer = await ask(rag, QUERY, 5)
-            await rag.aclose()
+            bot: Any = await shelves.connect("openai_chat", given, {})
+            answer = await ask(bot, QUERY, 5)
+            await bot.aclose()
             assert answer.error is not None
             assert answer.error.message == f"HTTP 307: the bot has moved; set url to {other.url}"
 
@@ -89,10 +89,10 @@ async def test_a_bots_headers_stay_as_well(settings: dict[str, Any], monkeypatch
         )
 
     async with RawServer(ok(b"{}")) as other, RawServer(reply) as server:
-        rag = connect(url=server.url, answer="a", headers="X-Key: ${SHOP_KEY}", **settings)
+        bot = connect(url=server.url, answer="a", headers="X-Key: ${SHOP_KEY}", **settings)
         async with asyncio.timeout(5):
-            answer = await ask(rag, QUERY, 5)
-        await rag.aclose()
+            answer = await ask(bot, QUERY, 5)
+        await bot.aclose()
 
     assert answer.error is not None
     assert "the bot has moved" in answer.error.message
@@ -105,9 +105,9 @@ async def test_a_clients_secret_goes_to_no_other_token_endpoint(monkeypatch: pyt
     monkeypatch.setenv("SHOP_SECRET", SECRET)
     async with RawServer(ok(b"{}")) as other, RawServer(leading(other.url)) as server:
         given: dict[str, Any] = {"token_url": server.url, "client_id": "c", "client_secret": "${SHOP_SECRET}"}
-        rag = connect(url=server.url, answer="a", token_auth="body", **given)
-        answer = await ask(rag, QUERY, 5)
-        await rag.aclose()
+        bot = connect(url=server.url, answer="a", token_auth="body", **given)
+        answer = await ask(bot, QUERY, 5)
+        await bot.aclose()
 
     assert answer.error is not None
     assert "no token from" in answer.error.message

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from rag_adapters import demo
-from simulator import Answer, InputError, Message, Passage, Query, Rag, Usage, read_knowledge
+from simulator import Answer, Bot, InputError, Message, Passage, Query, Usage, read_knowledge
 
 JA = Query(text="マンションの光の料金は月いくらですか", language="ja")
 EN = Query(text="How much is the fibre plan per month for an apartment?", language="en")
@@ -23,13 +23,13 @@ REFUSAL = {
 
 
 @pytest.fixture(scope="module")
-def bundled(tmp_path_factory: pytest.TempPathFactory) -> Rag:
+def bundled(tmp_path_factory: pytest.TempPathFactory) -> Bot:
     """The bot over the bundled texts."""
     patch = pytest.MonkeyPatch()
     patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-    rag = demo.connect()
+    bot = demo.connect()
     patch.undo()
-    return rag
+    return bot
 
 
 def knowledge(folder: Path, **texts: str) -> str:
@@ -42,7 +42,7 @@ def knowledge(folder: Path, **texts: str) -> str:
 
 
 @pytest.mark.parametrize(("query", "price"), [(JA, "4,180円"), (EN, "4,180 yen")])
-def test_it_answers_in_the_words_of_the_material(bundled: Rag, query: Query, price: str) -> None:
+def test_it_answers_in_the_words_of_the_material(bundled: Bot, query: Query, price: str) -> None:
     """The price stands in the answer, and the answer's sentences stand in its passages."""
     answer: Answer = bundled(query)
     material = "".join(passage.text for passage in answer.passages)
@@ -53,7 +53,7 @@ def test_it_answers_in_the_words_of_the_material(bundled: Rag, query: Query, pri
     assert all(sentence in material for sentence in answer.text.split("。")[1:] if query.language == "ja")
 
 
-def test_passages_carry_the_retrievers_scores(bundled: Rag) -> None:
+def test_passages_carry_the_retrievers_scores(bundled: Bot) -> None:
     """Best first, between 0 and 1, with the file they come from."""
     scores = [passage.score for passage in bundled(JA).passages]
 
@@ -70,7 +70,7 @@ def test_passages_carry_the_retrievers_scores(bundled: Rag) -> None:
         Query(text="😀", language="ja"),
     ],
 )
-def test_it_refuses_what_is_not_in_its_material(bundled: Rag, query: Query) -> None:
+def test_it_refuses_what_is_not_in_its_material(bundled: Bot, query: Query) -> None:
     """Politely, in the customer's language, and with what it had found."""
     answer = bundled(query)
 
@@ -78,7 +78,7 @@ def test_it_refuses_what_is_not_in_its_material(bundled: Rag, query: Query) -> N
     assert len(answer.passages) == 4
 
 
-def test_it_thanks_the_customer_once(bundled: Rag) -> None:
+def test_it_thanks_the_customer_once(bundled: Bot) -> None:
     """Only the first answer begins with thanks."""
     history = (Message(role="user", content=JA.text), Message(role="assistant", content="4,180円です。"))
 
@@ -86,7 +86,7 @@ def test_it_thanks_the_customer_once(bundled: Rag) -> None:
     assert "ありがとうございます" not in bundled(JA.model_copy(update={"history": history})).text
 
 
-def test_a_follow_up_is_looked_up_with_the_start_of_what_was_said_before(bundled: Rag) -> None:
+def test_a_follow_up_is_looked_up_with_the_start_of_what_was_said_before(bundled: Bot) -> None:
     """Who gets it? The cashback that was asked about a turn earlier is found again."""
     before = (
         Message(role="user", content="光のキャッシュバックはいつもらえますか"),
@@ -99,7 +99,7 @@ def test_a_follow_up_is_looked_up_with_the_start_of_what_was_said_before(bundled
     assert following.passages[0].id == "ja/14-campaigns"
 
 
-def test_venting_leads_it_astray(bundled: Rag) -> None:
+def test_venting_leads_it_astray(bundled: Bot) -> None:
     """It takes every word for the question: the same request after a complaint is not understood."""
     complaint = (
         "もう何回目だと思ってるんですか。電話もつながらないし、料金ばかり毎月きっちり引き落とされて、"
@@ -118,12 +118,12 @@ def test_ones_own_texts(tmp_path: Path) -> None:
     folder = knowledge(
         tmp_path, returns="# 返品\n返品は到着後30日以内に承ります", fees="Shipping costs 500 yen"
     )
-    rag = demo.connect(knowledge=folder, top=1)
+    bot = demo.connect(knowledge=folder, top=1)
 
-    assert rag(Query(text="返品は何日以内ですか", language="ja")).text.endswith(
+    assert bot(Query(text="返品は何日以内ですか", language="ja")).text.endswith(
         "返品は到着後30日以内に承ります。"
     )
-    assert rag(Query(text="shipping costs", language="en")).text.endswith("Shipping costs 500 yen.")
+    assert bot(Query(text="shipping costs", language="en")).text.endswith("Shipping costs 500 yen.")
 
 
 def test_languages_are_kept_apart_only_when_every_id_names_one() -> None:
@@ -177,10 +177,10 @@ async def test_with_a_model_the_material_is_in_the_prompt() -> None:
         return "月額4,180円です。", Usage(model="m", tokens_in=9, tokens_out=3)
 
     history = (Message(role="user", content="前の質問 $x"), Message(role="assistant", content="前の答え"))
-    rag = demo.connect(chat=chat)
-    answer = await rag(JA.model_copy(update={"history": history}))
+    bot = demo.connect(chat=chat)
+    answer = await bot(JA.model_copy(update={"history": history}))
 
-    assert inspect.iscoroutinefunction(rag)
+    assert inspect.iscoroutinefunction(bot)
     assert answer.text == "月額4,180円です。"
     assert answer.usage == Usage(model="m", tokens_in=9, tokens_out=3)
     assert [message["role"] for message in seen] == ["system", "user", "assistant", "user"]
@@ -207,7 +207,7 @@ def test_it_is_the_same_every_time() -> None:
     assert [first(query) for query in (JA, EN)] == [second(query) for query in (JA, EN)]
 
 
-async def test_it_can_be_asked_from_many_threads(bundled: Rag) -> None:
+async def test_it_can_be_asked_from_many_threads(bundled: Bot) -> None:
     """Answers do not get mixed up."""
     queries = [JA, EN] * 20
     answers = await asyncio.gather(*(asyncio.to_thread(bundled, query) for query in queries))
@@ -215,7 +215,7 @@ async def test_it_can_be_asked_from_many_threads(bundled: Rag) -> None:
     assert answers == [bundled(query) for query in queries]
 
 
-def test_an_answer_takes_milliseconds(bundled: Rag) -> None:
+def test_an_answer_takes_milliseconds(bundled: Bot) -> None:
     """About 2 ms on a small machine; a tenth of a second would be felt in large rehearsals."""
     bundled(JA)
     started = time.perf_counter()

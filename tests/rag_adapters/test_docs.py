@@ -53,8 +53,8 @@ def test_the_bot_in_ten_lines_answers(root: Path, guide: str) -> None:
     """Copied into a file it is a bot, and it is no longer than promised."""
     source = blocks(root, guide, "python")[0]
     Path("bot.py").write_text(source, encoding="utf-8")
-    rag = function.connect(target="bot.py:answer")
-    answer = rag(Query(text=QUESTION[guide]))
+    bot = function.connect(target="bot.py:answer")
+    answer = bot(Query(text=QUESTION[guide]))
 
     assert [passage.id for passage in answer.passages] == ["moving"]
     assert answer.text == answer.passages[0].text
@@ -98,8 +98,8 @@ def test_what_the_guide_says_of_a_slip_is_said(
 def test_the_adapter_of_ones_own_connects(root: Path, guide: str) -> None:
     """It takes its settings by name and converts them."""
     Path("shop.py").write_text(blocks(root, guide, "python")[1], encoding="utf-8")
-    rag = asyncio.run(shelves.connect("shop.py:connect", {"region": "east", "top": "1"}, {}))
-    answer = as_answer(asyncio.run(rag(Query(text="?"))))
+    bot = asyncio.run(shelves.connect("shop.py:connect", {"region": "east", "top": "1"}, {}))
+    answer = as_answer(asyncio.run(bot(Query(text="?"))))
 
     assert answer.passages[0].id == "east-1"
 
@@ -133,8 +133,8 @@ def test_every_http_bot_connects(root: Path, guide: str, monkeypatch: pytest.Mon
 
     assert len(bots) == 8
     for given in bots:
-        rag: Any = asyncio.run(shelves.connect("http", given, {}))
-        asyncio.run(rag.aclose())
+        bot: Any = asyncio.run(shelves.connect("http", given, {}))
+        asyncio.run(bot.aclose())
 
 
 @pytest.mark.parametrize("guide", GUIDES)

@@ -8,7 +8,7 @@ import pytest
 from langchain_core.documents import Document
 
 from rag_adapters.documents import passages_of
-from simulator import Passage, RagFailure
+from simulator import BotFailure, Passage
 
 PASSAGE = Passage(id="faq-1", text="料金は月額990円です。", source="faq.md", score=0.5)
 
@@ -69,7 +69,7 @@ def test_a_scored_langchain_document_takes_the_score_of_its_pair() -> None:
 )
 def test_what_is_no_document_is_malformed(given: Any, said: str) -> None:
     """The message says what was there instead."""
-    with pytest.raises(RagFailure, match=said) as caught:
+    with pytest.raises(BotFailure, match=said) as caught:
         passages_of(given)
 
     assert caught.value.failure.kind == "malformed"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from rag_adapters.function import connect
-from simulator import Answer, InputError, Message, Passage, Query, RagFailure
+from simulator import Answer, BotFailure, InputError, Message, Passage, Query
 from simulator.core import shelves
 
 HISTORY = (Message(role="user", content="前の質問"), Message(role="assistant", content="前の答え"))
@@ -164,7 +164,7 @@ async def test_what_a_function_may_return(returned: str, expected: Answer) -> No
 async def test_what_is_no_answer_is_typed(returned: str, kind: str, said: str) -> None:
     """The message says what came, and what is wanted."""
     target = bot(f"def f(question): return {returned}")
-    with pytest.raises(RagFailure, match=said) as caught:
+    with pytest.raises(BotFailure, match=said) as caught:
         await asked(f"{target}:f")
 
     assert caught.value.failure.kind == kind
@@ -186,7 +186,7 @@ async def test_an_answer_of_an_earlier_turn_is_not_repeated(entry: str) -> None:
         ("return json.loads('{')", "error", "bot.py, line 3: JSONDecodeError: Expecting property name"),
         ("raise TimeoutError('slow')", "timeout", "bot.py, line 3: TimeoutError: slow"),
         ("raise SystemExit(3)", "error", "bot.py, line 3: SystemExit: 3"),
-        ("raise RagFailure('denied', 'no licence')", "denied", "no licence"),
+        ("raise BotFailure('denied', 'no licence')", "denied", "no licence"),
     ],
 )
 async def test_what_a_function_raises_is_told_with_its_line(
@@ -194,9 +194,9 @@ async def test_what_a_function_raises_is_told_with_its_line(
 ) -> None:
     """The line is the user's own, not the library's that it called."""
     target = bot(
-        f"import json; from simulator import RagFailure\n{keyword}def f(question):\n    {statement}\n"
+        f"import json; from simulator import BotFailure\n{keyword}def f(question):\n    {statement}\n"
     )
-    with pytest.raises(RagFailure) as caught:
+    with pytest.raises(BotFailure) as caught:
         await asked(f"{target}:f")
 
     assert caught.value.failure.kind == kind

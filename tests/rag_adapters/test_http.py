@@ -10,7 +10,7 @@ import pytest
 
 from rag_adapters._request import headers_of
 from rag_adapters.http import HttpBot, connect
-from simulator import InputError, Message, Passage, Query, RagFailure
+from simulator import BotFailure, InputError, Message, Passage, Query
 from tests.servers import bot as bots
 from tests.servers.bot import Asked, BotServer
 from tests.servers.faults import Reply
@@ -28,16 +28,16 @@ async def server() -> AsyncIterator[BotServer]:
 
 async def asked(server: BotServer, **settings: Any) -> Any:
     """One question to a bot with these settings."""
-    rag = connect(**{"url": server.url, "answer": "data.reply", **settings})
+    bot = connect(**{"url": server.url, "answer": "data.reply", **settings})
     try:
-        return await rag(QUERY)
+        return await bot(QUERY)
     finally:
-        await rag.aclose()
+        await bot.aclose()
 
 
 async def failure(server: BotServer, **settings: Any) -> tuple[str, str]:
     """Kind and message of the failure that one question meets."""
-    with pytest.raises(RagFailure) as caught:
+    with pytest.raises(BotFailure) as caught:
         await asked(server, **settings)
     return caught.value.failure.kind, caught.value.failure.message
 
@@ -235,10 +235,10 @@ async def test_a_reset_connection_is_an_error(server: BotServer) -> None:
 
 async def test_a_closed_port_is_unreachable(unused_tcp_port: int) -> None:
     """The message names host and port, and nothing else of the address."""
-    rag = connect(url=f"http://me:pass@127.0.0.1:{unused_tcp_port}/chat?code=1", answer="a")
-    with pytest.raises(RagFailure) as caught:
-        await rag(QUERY)
-    await rag.aclose()
+    bot = connect(url=f"http://me:pass@127.0.0.1:{unused_tcp_port}/chat?code=1", answer="a")
+    with pytest.raises(BotFailure) as caught:
+        await bot(QUERY)
+    await bot.aclose()
 
     assert caught.value.failure.kind == "unreachable"
     assert caught.value.failure.message.startswith(f"cannot connect to 127.0.0.1:{unused_tcp_port}: ")
@@ -269,10 +269,10 @@ async def test_cookies_of_one_customer_do_not_reach_another(server: BotServer) -
     server.behaviour = lambda _: Reply(
         body=json.dumps(bots.said("a")).encode(), headers={"set-cookie": "session=1"}
     )
-    rag = connect(url=server.url, answer="data.reply")
-    await rag(QUERY)
-    await rag(QUERY)
-    await rag.aclose()
+    bot = connect(url=server.url, answer="data.reply")
+    await bot(QUERY)
+    await bot(QUERY)
+    await bot.aclose()
 
     assert "cookie" not in server.requests[1].headers
 
@@ -280,10 +280,10 @@ async def test_cookies_of_one_customer_do_not_reach_another(server: BotServer) -
 async def test_many_questions_at_once(server: BotServer) -> None:
     """One pool of connections serves them all, each with its own session."""
     server.behaviour = bots.counts_its_session
-    rag = connect(url=server.url, answer="data.reply")
+    bot = connect(url=server.url, answer="data.reply")
     queries = [QUERY.model_copy(update={"session": f"s{number % 10}"}) for number in range(50)]
-    answers = await asyncio.gather(*map(rag, queries))
-    await rag.aclose()
+    answers = await asyncio.gather(*map(bot, queries))
+    await bot.aclose()
 
     assert sorted(answer.text for answer in answers) == sorted(
         str(nth) for nth in range(1, 6) for _ in range(10)
@@ -330,5 +330,5 @@ def test_headers_are_parted_where_a_name_follows() -> None:
 
 async def test_closing_an_unused_bot_is_quiet() -> None:
     """No connection was made, so there is none to close."""
-    rag: HttpBot = connect(url="http://127.0.0.1/chat", answer="reply")
-    await rag.aclose()
+    bot: HttpBot = connect(url="http://127.0.0.1/chat", answer="reply")
+    await bot.aclose()

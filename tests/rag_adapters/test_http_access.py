@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rag_adapters.http import connect
-from simulator import InputError, Query, RagFailure
+from simulator import BotFailure, InputError, Query
 from tests.servers.bot import BotServer
 from tests.servers.faults import Reply
 from tests.servers.proxy import ProxyServer
@@ -38,11 +38,11 @@ def protected(server: TokenServer, **settings: Any) -> Any:
     return connect(**{"url": server.url, "answer": "data.reply", **client, **settings})
 
 
-async def failure(rag: Any) -> tuple[str, str]:
+async def failure(bot: Any) -> tuple[str, str]:
     """Kind and message of the failure that one question meets."""
-    with pytest.raises(RagFailure) as caught:
-        await rag(QUERY)
-    await rag.aclose()
+    with pytest.raises(BotFailure) as caught:
+        await bot(QUERY)
+    await bot.aclose()
     return caught.value.failure.kind, caught.value.failure.message
 
 
@@ -50,9 +50,9 @@ async def failure(rag: Any) -> tuple[str, str]:
 async def test_one_token_serves_all_questions(server: TokenServer, place: str) -> None:
     """However many are asked at once; the client's secret goes to the token endpoint alone."""
     server.latency = 0.02
-    rag = protected(server, token_auth=place, scope="chat read", audience="https://bot.example")
-    answers = await asyncio.gather(*(rag(QUERY) for _ in range(10)))
-    await rag.aclose()
+    bot = protected(server, token_auth=place, scope="chat read", audience="https://bot.example")
+    answers = await asyncio.gather(*(bot(QUERY) for _ in range(10)))
+    await bot.aclose()
 
     assert {answer.text for answer in answers} == {"with ***"}
     assert len(server.forms) == 1
@@ -68,10 +68,10 @@ async def test_a_token_is_kept_until_it_runs_out(
 ) -> None:
     """One without a life is kept until it is refused."""
     server.life = life
-    rag = protected(server)
+    bot = protected(server)
     for _ in range(3):
-        await rag(QUERY)
-    await rag.aclose()
+        await bot(QUERY)
+    await bot.aclose()
 
     assert len(server.forms) == tokens
 
@@ -79,20 +79,20 @@ async def test_a_token_is_kept_until_it_runs_out(
 async def test_a_token_may_be_the_same_again(server: TokenServer) -> None:
     """An endpoint gives it until it runs out; that it is masked elsewhere does not concern it."""
     server.life, server.repeats = 0, True
-    rag = protected(server)
-    answers = [await rag(QUERY) for _ in range(3)]
-    await rag.aclose()
+    bot = protected(server)
+    answers = [await bot(QUERY) for _ in range(3)]
+    await bot.aclose()
 
     assert {answer.text for answer in answers} == {"with ***"}
 
 
 async def test_a_refused_token_is_renewed_once(server: TokenServer) -> None:
     """All that were refused with it share the new one; the question is asked again with it."""
-    rag = protected(server)
-    await rag(QUERY)
+    bot = protected(server)
+    await bot(QUERY)
     server.revoked.add("token-1-abcdef")
-    answers = await asyncio.gather(*(rag(QUERY) for _ in range(10)))
-    await rag.aclose()
+    answers = await asyncio.gather(*(bot(QUERY) for _ in range(10)))
+    await bot.aclose()
 
     assert len(answers) == 10
     assert len(server.forms) == 2
@@ -159,9 +159,9 @@ async def test_a_token_endpoint_that_is_not_there(server: TokenServer, unused_tc
 async def test_a_proxy_passes_everything_on(server: TokenServer) -> None:
     """The token's request as well; a name and a password come from the environment."""
     async with ProxyServer("me:pass-word") as proxy:
-        rag = protected(server, proxy=proxy.url.replace("//", "//${PROXY_LOGIN}@"))
-        answer = await rag(QUERY)
-        await rag.aclose()
+        bot = protected(server, proxy=proxy.url.replace("//", "//${PROXY_LOGIN}@"))
+        answer = await bot(QUERY)
+        await bot.aclose()
 
     assert answer.text == "with ***"
     assert [line.split()[1] for line in proxy.seen] == [server.token_url, server.url]
@@ -170,9 +170,9 @@ async def test_a_proxy_passes_everything_on(server: TokenServer) -> None:
 async def test_a_proxy_tunnels_what_is_encrypted(tmp_path: Path) -> None:
     """It sees a host and a port; the certificate is the bot's."""
     async with TlsBotServer(tmp_path) as server, ProxyServer() as proxy:
-        rag = connect(url=server.url, answer="data.reply", proxy=proxy.url, ca=str(server.ca))
-        answer = await rag(QUERY)
-        await rag.aclose()
+        bot = connect(url=server.url, answer="data.reply", proxy=proxy.url, ca=str(server.ca))
+        answer = await bot(QUERY)
+        await bot.aclose()
 
     assert answer.text
     assert [line.split()[:2] for line in proxy.seen] == [["CONNECT", f"127.0.0.1:{server.port}"]]
@@ -184,9 +184,9 @@ async def test_a_proxy_of_the_environment_can_be_left_aside(monkeypatch: pytest.
     async with BotServer() as server:
         elsewhere = server.url.replace("127.0.0.1", "127.0.0.2")
         for url, proxy in ((server.url, ""), (server.url, "none")):
-            rag = connect(url=url, answer="data.reply", proxy=proxy)
-            assert (await rag(QUERY)).text
-            await rag.aclose()
+            bot = connect(url=url, answer="data.reply", proxy=proxy)
+            assert (await bot(QUERY)).text
+            await bot.aclose()
         kind, said = await failure(connect(url=elsewhere, answer="data.reply"))
 
     assert kind == "unreachable"
@@ -208,9 +208,9 @@ async def test_a_proxy_that_refuses_is_told_from_the_bot(tmp_path: Path, unused_
 async def test_a_certificate_of_ones_own_is_trusted_when_told(tmp_path: Path) -> None:
     """Without the file it is not, and the message names the setting."""
     async with TlsBotServer(tmp_path) as server:
-        rag = connect(url=server.url, answer="data.reply", ca=str(server.ca))
-        answer = await rag(QUERY)
-        await rag.aclose()
+        bot = connect(url=server.url, answer="data.reply", ca=str(server.ca))
+        answer = await bot(QUERY)
+        await bot.aclose()
         kind, said = await failure(connect(url=server.url, answer="data.reply"))
 
     assert answer.text

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rag_adapters.http import connect
-from simulator import InputError, Passage, Query, RagFailure
+from simulator import BotFailure, InputError, Passage, Query
 from tests.servers.faults import Reply
 from tests.servers.jobs import COURSE, JobServer
 
@@ -29,16 +29,16 @@ def settings_of(server: JobServer, **settings: Any) -> dict[str, Any]:
 
 async def asked(server: JobServer, **settings: Any) -> Any:
     """One question to a bot with these settings."""
-    rag = connect(**settings_of(server, **settings))
+    bot = connect(**settings_of(server, **settings))
     try:
-        return await rag(QUERY)
+        return await bot(QUERY)
     finally:
-        await rag.aclose()
+        await bot.aclose()
 
 
 async def failure(server: JobServer, **settings: Any) -> tuple[str, str]:
     """Kind and message of the failure that one question meets."""
-    with pytest.raises(RagFailure) as caught:
+    with pytest.raises(BotFailure) as caught:
         await asked(server, **settings)
     return caught.value.failure.kind, caught.value.failure.message
 
@@ -105,9 +105,9 @@ async def test_an_empty_reply_means_not_yet(server: JobServer) -> None:
 
 async def test_each_question_has_its_own_job(server: JobServer) -> None:
     """However many there are at once."""
-    rag = connect(**settings_of(server))
-    answers = await asyncio.gather(*(rag(QUERY) for _ in range(20)))
-    await rag.aclose()
+    bot = connect(**settings_of(server))
+    answers = await asyncio.gather(*(bot(QUERY) for _ in range(20)))
+    await bot.aclose()
 
     assert {answer.text for answer in answers} == {"990円です。"}
     assert set(server.asked.values()) == {3}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rag_adapters.http import connect
-from simulator import InputError, Passage, Query, RagFailure
+from simulator import BotFailure, InputError, Passage, Query
 from tests.servers.loopback import dumps
 from tests.servers.streaming import StreamServer, event
 
@@ -26,16 +26,16 @@ async def server() -> AsyncIterator[StreamServer]:
 async def asked(server: StreamServer, *chunks: bytes | float | None, **settings: Any) -> Any:
     """One question to a bot that answers with these chunks."""
     server.chunks = chunks
-    rag = connect(**{"url": server.url, "answer": "text", "stream": "sse", **settings})
+    bot = connect(**{"url": server.url, "answer": "text", "stream": "sse", **settings})
     try:
-        return await rag(QUERY)
+        return await bot(QUERY)
     finally:
-        await rag.aclose()
+        await bot.aclose()
 
 
 async def failure(server: StreamServer, *chunks: bytes | float | None, **settings: Any) -> tuple[str, str]:
     """Kind and message of the failure that one question meets."""
-    with pytest.raises(RagFailure) as caught:
+    with pytest.raises(BotFailure) as caught:
         await asked(server, *chunks, **settings)
     return caught.value.failure.kind, caught.value.failure.message
 
@@ -192,10 +192,10 @@ async def test_a_page_and_a_refusal_are_told_as_such(server: StreamServer) -> No
 async def test_many_streams_at_once(server: StreamServer) -> None:
     """Slow ones do not hold up each other."""
     server.chunks = [pieces("a"), 0.05, pieces("b"), DONE]
-    rag = connect(url=server.url, answer="text", stream="sse")
+    bot = connect(url=server.url, answer="text", stream="sse")
     async with asyncio.timeout(2):
-        answers = await asyncio.gather(*(rag(QUERY) for _ in range(100)))
-    await rag.aclose()
+        answers = await asyncio.gather(*(bot(QUERY) for _ in range(100)))
+    await bot.aclose()
 
     assert {answer.text for answer in answers} == {"ab"}
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rag_adapters._json import Condition, JsonPath, filled, parsed, setting, variables_in
-from simulator import InputError, RagFailure
+from simulator import BotFailure, InputError
 
 REPLY = {
     "data": {"reply": "はい", "sources": [{"text": "a"}, {"text": "b"}, {"image": "c"}]},
@@ -53,7 +53,7 @@ def test_a_path_leads_to_its_value(path: str, expected: Any) -> None:
 )
 def test_a_path_that_leads_nowhere_says_what_is_there(path: str, said: str) -> None:
     """The message names the place and lists its keys, so that the path can be mended without a debugger."""
-    with pytest.raises(RagFailure, match=said) as caught:
+    with pytest.raises(BotFailure, match=said) as caught:
         JsonPath("answer", path).of(REPLY)
 
     assert caught.value.failure.kind == "malformed"

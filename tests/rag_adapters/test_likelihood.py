@@ -8,7 +8,7 @@ import pytest
 
 from rag_adapters._likelihood import Place, Token, scores_of, tokens_needed
 from rag_adapters.openai_chat import connect
-from simulator import Answer, InputError, Message, Query, RagFailure
+from simulator import Answer, BotFailure, InputError, Message, Query
 from tests.servers.faults import Reply, error
 from tests.servers.likely import said
 from tests.servers.openai import OpenAIServer
@@ -190,7 +190,7 @@ async def test_likelihood_goes_on_where_it_is_told() -> None:
 async def test_an_endpoint_that_is_away_is_no_reason_to_refuse() -> None:
     """What is wrong with its connection is each row's own finding."""
     async with OpenAIServer(lambda _: Reply(status=503)) as server:
-        with pytest.raises(RagFailure):
+        with pytest.raises(BotFailure):
             await asked(server, choosing="likelihood")
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from rag_adapters._limits import LimitedBot, Limits, limited, within
 from rag_adapters.http import connect
-from simulator import Answer, Case, InputError, Query, RagFailure, Transient
+from simulator import Answer, BotFailure, Case, InputError, Query, Transient
 from simulator.core import shelves
 from simulator.runner.conversation import ask
 from tests.servers import bot as bots
@@ -50,7 +50,7 @@ def write(name: str, source: str) -> None:
 
 async def failure(asked: Awaitable[Any]) -> tuple[str, str]:
     """Kind and message of the failure that one question meets."""
-    with pytest.raises(RagFailure) as caught:
+    with pytest.raises(BotFailure) as caught:
         await asked
     return caught.value.failure.kind, caught.value.failure.message
 
@@ -139,7 +139,7 @@ async def test_a_bot_that_is_not_there_yet(unused_tcp_port: int) -> None:
         async def rag(query: Query) -> Answer:
             try:
                 return await http(query)
-            except RagFailure:
+            except BotFailure:
                 late = BotServer(lambda _: bots.said("a"), port=unused_tcp_port)
                 await stack.enter_async_context(late)
                 raise

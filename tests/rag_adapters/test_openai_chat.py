@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rag_adapters.openai_chat import connect
-from simulator import Answer, InputError, Message, Passage, Query, RagFailure, Usage
+from simulator import Answer, BotFailure, InputError, Message, Passage, Query, Usage
 from tests.servers.faults import FAULTS, Reply
 from tests.servers.openai import OpenAIServer
 
@@ -25,12 +25,12 @@ PASSAGE = Passage(id="plans.md", text="料金は月額990円です。", source="
 
 async def asked(server: OpenAIServer, **settings: Any) -> Answer:
     """One question to a bot with these settings."""
-    rag = connect(**{"url": server.url, "model": "fake-chat", **settings})
+    bot = connect(**{"url": server.url, "model": "fake-chat", **settings})
     try:
-        answer: Answer = await rag(QUERY)
+        answer: Answer = await bot(QUERY)
         return answer
     finally:
-        await rag.aclose()
+        await bot.aclose()
 
 
 def completion(message: dict[str, Any], **more: Any) -> Reply:
@@ -181,7 +181,7 @@ FAILURES = [
 async def test_failures_are_typed(reply: Reply, kind: str, said: str, stream: bool) -> None:
     """Each has its kind, and a message that begins with the status or the reason."""
     async with OpenAIServer(lambda _: reply) as server:
-        with pytest.raises(RagFailure) as caught:
+        with pytest.raises(BotFailure) as caught:
             await asked(server, stream=stream)
 
     assert caught.value.failure.kind == kind
@@ -203,7 +203,7 @@ async def test_failures_are_typed(reply: Reply, kind: str, said: str, stream: bo
 async def test_other_replies_are_malformed(reply: Reply, said: str) -> None:
     """The message says what came instead."""
     async with OpenAIServer(lambda _: reply) as server:
-        with pytest.raises(RagFailure, match=said) as caught:
+        with pytest.raises(BotFailure, match=said) as caught:
             await asked(server)
 
     assert caught.value.failure.kind == "malformed"
@@ -212,7 +212,7 @@ async def test_other_replies_are_malformed(reply: Reply, said: str) -> None:
 async def test_a_stream_that_breaks_off_is_an_error() -> None:
     """Half an answer is no answer."""
     async with OpenAIServer(lambda _: Reply("半分までしか届かない答えです。", close=True)) as server:
-        with pytest.raises(RagFailure) as caught:
+        with pytest.raises(BotFailure) as caught:
             await asked(server, stream=True)
 
     assert caught.value.failure.kind == "error"
@@ -224,7 +224,7 @@ async def test_an_error_within_a_stream_is_an_error() -> None:
     async with OpenAIServer(
         lambda _: Reply(body=body, headers={"content-type": "text/event-stream"})
     ) as server:
-        with pytest.raises(RagFailure, match="out of memory") as caught:
+        with pytest.raises(BotFailure, match="out of memory") as caught:
             await asked(server, stream=True)
 
     assert caught.value.failure.kind == "error"
@@ -233,19 +233,19 @@ async def test_an_error_within_a_stream_is_an_error() -> None:
 async def test_one_client_serves_all_questions() -> None:
     """It is made once, for making one is slow."""
     async with OpenAIServer() as server:
-        rag = connect(url=server.url, model="fake-chat")
-        await asyncio.gather(*(rag(QUERY) for _ in range(20)))
-        await rag.aclose()
+        bot = connect(url=server.url, model="fake-chat")
+        await asyncio.gather(*(bot(QUERY) for _ in range(20)))
+        await bot.aclose()
 
     assert server.counts["chat"] == 20
 
 
 async def test_a_closed_port_is_unreachable(unused_tcp_port: int) -> None:
     """The message names host and port."""
-    rag = connect(url=f"http://127.0.0.1:{unused_tcp_port}/v1", model="m")
-    with pytest.raises(RagFailure, match=f"127.0.0.1:{unused_tcp_port}: ") as caught:
-        await rag(QUERY)
-    await rag.aclose()
+    bot = connect(url=f"http://127.0.0.1:{unused_tcp_port}/v1", model="m")
+    with pytest.raises(BotFailure, match=f"127.0.0.1:{unused_tcp_port}: ") as caught:
+        await bot(QUERY)
+    await bot.aclose()
 
     assert caught.value.failure.kind == "unreachable"
 
@@ -263,7 +263,7 @@ async def test_the_key_is_in_no_message(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("REHEARSAL_BOT_KEY", "sk-very-secret")
     body = b'{"error": {"message": "no such key: sk-very-secret"}}'
     async with OpenAIServer(lambda _: Reply(status=400, body=body)) as server:
-        with pytest.raises(RagFailure, match=r"HTTP 400: no such key: \*\*\*"):
+        with pytest.raises(BotFailure, match=r"HTTP 400: no such key: \*\*\*"):
             await asked(server)
 
 

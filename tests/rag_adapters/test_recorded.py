@@ -3,7 +3,7 @@
 import pytest
 
 from rag_adapters.recorded import connect
-from simulator import Answer, Case, Message, Passage, Query, RagFailure
+from simulator import Answer, BotFailure, Case, Message, Passage, Query
 from simulator.core.types import Failure
 
 BEFORE = (Message(role="user", content="前"), Message(role="assistant", content="答え"))
@@ -38,7 +38,7 @@ def test_a_history_of_the_case_is_no_earlier_turn() -> None:
 )
 def test_what_was_not_recorded_is_not_the_bots_failure(query: Query, said: str) -> None:
     """A missing answer has a kind of its own, which nobody is blamed for."""
-    with pytest.raises(RagFailure, match=said) as caught:
+    with pytest.raises(BotFailure, match=said) as caught:
         connect(cases=CASES)(query)
 
     assert caught.value.failure.kind == "unrecorded"
@@ -100,7 +100,7 @@ def test_a_dialogue_has_an_answer_to_each_turn() -> None:
 )
 def test_a_dialogue_answers_what_was_asked_in_it(query: Query, said: str) -> None:
     """An answer to something else would be graded as if it had been given."""
-    with pytest.raises(RagFailure) as caught:
+    with pytest.raises(BotFailure) as caught:
         connect(cases=(DIALOGUE,))(query)
 
     assert caught.value.failure.kind == "unrecorded"

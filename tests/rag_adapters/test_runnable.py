@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from simulator import Answer, InputError, Passage, RagFailure, Usage
+from simulator import Answer, BotFailure, InputError, Passage, Usage
 from simulator.core import shelves
 from simulator.core.shelves import module_of_file
 from simulator.runner.conversation import ask
@@ -182,9 +182,9 @@ async def test_an_empty_retrieval_shows_that_nothing_was_found(adapter: str, ret
         """
     )
     name = "bot" if adapter == "runnable" else "f"
-    rag = await shelves.connect(adapter, {"target": f"bot.py:{name}"}, {})
+    bot = await shelves.connect(adapter, {"target": f"bot.py:{name}"}, {})
 
-    assert (await ask(rag, QUERY, 5)).model_copy(update={"seconds": None}) == Answer(text="a")
+    assert (await ask(bot, QUERY, 5)).model_copy(update={"seconds": None}) == Answer(text="a")
 
 
 async def test_a_retriever_that_finds_nothing_was_seen() -> None:
@@ -279,8 +279,8 @@ async def test_many_questions_at_once_try_only_once() -> None:
         key = "question"
         bot = RunnableLambda(f)
     """
-    rag = await connected(source)
-    answers = await asyncio.gather(*(rag(QUERY) for _ in range(10)))
+    bot = await connected(source)
+    answers = await asyncio.gather(*(bot(QUERY) for _ in range(10)))
 
     assert {answer.text for answer in answers} == {"料金は？"}
     assert module_of_file(Path("bot.py")).seen == ["str"] + ["dict"] * 10
@@ -310,7 +310,7 @@ async def test_many_questions_at_once_try_only_once() -> None:
 )
 async def test_what_is_no_answer_is_typed(source: str, kind: str, said: str) -> None:
     """The message says what came, and where in the user's own code."""
-    with pytest.raises(RagFailure) as caught:
+    with pytest.raises(BotFailure) as caught:
         await asked(f"{source}\nbot = RunnableLambda(f)")
 
     assert caught.value.failure.kind == kind
@@ -321,7 +321,7 @@ async def test_what_is_no_answer_is_typed(source: str, kind: str, said: str) -> 
 async def test_the_line_of_the_users_own_code_is_told() -> None:
     """Not that of the library which called it."""
     line = PRELUDE.count("\n") + 1
-    with pytest.raises(RagFailure, match=rf"^bot.py, line {line}: KeyError: 'key'"):
+    with pytest.raises(BotFailure, match=rf"^bot.py, line {line}: KeyError: 'key'"):
         await asked("def f(text: str): return {}['key']\nbot = RunnableLambda(f)")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from simulator import Message, Query, RagFailure
+from simulator import BotFailure, Message, Query
 from tests.runnables import FIRST, MEMORY, PRICES, QUERY, asked, connected, forget
 
 
@@ -50,21 +50,21 @@ async def test_a_graph_with_a_state_of_its_own(typed: str) -> None:
 @pytest.mark.parametrize("name", ["bot", "bound"])
 async def test_a_graph_with_a_memory_is_told_each_line_once(name: str) -> None:
     """Its thread is the session; a thread that it does not know yet is told the dialogue before."""
-    rag = await connected(MEMORY, name)
+    bot = await connected(MEMORY, name)
 
-    first = await rag(FIRST)
+    first = await bot(FIRST)
     said = (Message(role="user", content="料金は？"), Message(role="assistant", content=first.text))
-    second = await rag(Query(text="それで？", history=said, session="s1"))
-    other = await rag(QUERY.model_copy(update={"session": "s2"}))
+    second = await bot(Query(text="それで？", history=said, session="s1"))
+    other = await bot(QUERY.model_copy(update={"session": "s2"}))
 
     assert [first.text, second.text, other.text] == ["1: 料金は？", "3: それで？", "3: 料金は？"]
 
 
 async def test_a_graph_without_a_memory_is_told_all_of_it() -> None:
     """Every question comes with the dialogue before it."""
-    rag = await connected(MEMORY, "forgetful")
+    bot = await connected(MEMORY, "forgetful")
 
-    assert [(await rag(query)).text for query in (FIRST, QUERY, QUERY)] == [
+    assert [(await bot(query)).text for query in (FIRST, QUERY, QUERY)] == [
         "1: 料金は？",
         "3: 料金は？",
         "3: 料金は？",
@@ -111,7 +111,7 @@ async def test_a_graph_that_waits_for_a_person_has_not_answered() -> None:
     bot = StateGraph(MessagesState).add_node(ask).add_edge(START, "ask").compile(checkpointer=InMemorySaver())
     """
     )
-    with pytest.raises(RagFailure, match="stopped for a person: 返金してよいですか"):
+    with pytest.raises(BotFailure, match="stopped for a person: 返金してよいですか"):
         await asked(source)
 
 
@@ -143,9 +143,9 @@ async def test_a_chain_with_a_message_history_is_told_the_question_alone() -> No
                 history_messages_key="history",
             )
     """
-    rag = await connected(source)
+    bot = await connected(source)
 
-    assert [(await rag(query)).text for query in (FIRST, QUERY)] == ["1: 料金は？", "3: 料金は？"]
+    assert [(await bot(query)).text for query in (FIRST, QUERY)] == ["1: 料金は？", "3: 料金は？"]
 
 
 async def test_a_workflow_of_the_functional_api() -> None:

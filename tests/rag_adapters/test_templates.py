@@ -10,7 +10,7 @@ import pytest
 
 from rag_adapters._options import TEMPLATES, read_template, template_names
 from rag_adapters.http import connect
-from simulator import InputError, Message, Passage, Query, RagFailure
+from simulator import BotFailure, InputError, Message, Passage, Query
 from tests.servers.bot import Asked, BotServer
 from tests.servers.jobs import JobServer
 from tests.servers.platforms import CONTENT, KEY, BedrockGateway, DifyServer, PlatformServer
@@ -44,12 +44,12 @@ def write(name: str, text: str) -> None:
     Path(name).write_text(text, encoding="utf-8")
 
 
-async def talk(rag: Any, session: str, *lines: str) -> list[Any]:
+async def conversation(bot: Any, session: str, *lines: str) -> list[Any]:
     """The answers to a customer's lines, one after the other, the dialogue told along."""
     history: tuple[Message, ...] = ()
     answers = []
     for line in lines:
-        answer = await rag(Query(text=line, history=history, session=session, case="c1"))
+        answer = await bot(Query(text=line, history=history, session=session, case="c1"))
         said = (Message(role="user", content=line), Message(role="assistant", content=answer.text))
         history = (*history, *said)
         answers.append(answer)
@@ -69,12 +69,14 @@ PLATFORMS = [
 async def test_each_customer_keeps_a_conversation(server: PlatformServer, template: str, id_: str) -> None:
     """The platform names it in its first answer, and hears that name again; passages come once each."""
     async with server:
-        rag = connect(url=server.url, template=template)
-        talks = await asyncio.gather(*(talk(rag, f"s{at}", "料金は？", "それで？") for at in range(3)))
-        again = await talk(rag, "s0", "最初から")
-        await rag.aclose()
+        bot = connect(url=server.url, template=template)
+        conversations = await asyncio.gather(
+            *(conversation(bot, f"s{at}", "料金は？", "それで？") for at in range(3))
+        )
+        again = await conversation(bot, "s0", "最初から")
+        await bot.aclose()
 
-    for answers in talks:
+    for answers in conversations:
         assert [answer.text for answer in answers] == ["1番目: 料金は？", "2番目: それで？"]
         assert [(each.id, each.text) for each in answers[0].passages] == [(id_, CONTENT)]
     assert again[0].text == "1番目: 最初から"
@@ -86,9 +88,9 @@ async def test_each_customer_keeps_a_conversation(server: PlatformServer, templa
 async def test_dify_names_document_and_score() -> None:
     """A passage of Dify has them."""
     async with DifyServer() as server:
-        rag = connect(url=server.url, template="dify")
-        answer = await rag(FIRST)
-        await rag.aclose()
+        bot = connect(url=server.url, template="dify")
+        answer = await bot(FIRST)
+        await bot.aclose()
 
     assert answer.passages == (Passage(id="seg-1", text=CONTENT, source="料金.md", score=0.98),)
 
@@ -96,9 +98,9 @@ async def test_dify_names_document_and_score() -> None:
 async def test_what_a_moderation_puts_in_its_place_is_the_answer() -> None:
     """What was streamed before it never was said."""
     async with DifyServer(moderated=True) as server:
-        rag = connect(url=server.url, template="dify_stream")
-        answer = await rag(FIRST)
-        await rag.aclose()
+        bot = connect(url=server.url, template="dify_stream")
+        answer = await bot(FIRST)
+        await bot.aclose()
 
     assert answer.text == "お答えできません。"
 
@@ -134,10 +136,10 @@ async def test_failures_of_platforms_are_told(
 ) -> None:
     """In their own words; a setting given wins over the template's."""
     async with server:
-        rag = connect(url=server.url, **settings)
-        with pytest.raises(RagFailure) as caught:
-            await rag(FIRST)
-        await rag.aclose()
+        bot = connect(url=server.url, **settings)
+        with pytest.raises(BotFailure) as caught:
+            await bot(FIRST)
+        await bot.aclose()
 
     assert caught.value.failure.kind == kind
     assert caught.value.failure.message.startswith(said)
@@ -145,9 +147,9 @@ async def test_failures_of_platforms_are_told(
 
 async def test_the_plain_shape(plain: BotServer) -> None:
     """What a small server of one's own can speak."""
-    rag = connect(url=plain.url, template="chat")
-    answers = await talk(rag, "s1", "料金は？", "それで？")
-    await rag.aclose()
+    bot = connect(url=plain.url, template="chat")
+    answers = await conversation(bot, "s1", "料金は？", "それで？")
+    await bot.aclose()
 
     assert [answer.text for answer in answers] == ["0: 料金は？", "2: それで？"]
     assert answers[0].passages == (Passage(id="1", text="料金表", score=0.5),)
@@ -168,9 +170,9 @@ async def test_the_plain_shape_as_a_stream() -> None:
         event("[DONE]"),
     ]
     async with StreamServer(chunks) as server:
-        rag = connect(url=server.url, template="chat_stream")
-        answer = await rag(FIRST)
-        await rag.aclose()
+        bot = connect(url=server.url, template="chat_stream")
+        answer = await bot(FIRST)
+        await bot.aclose()
 
     assert (answer.text, answer.passages[0].id) == ("料金は", "1")
 
@@ -179,9 +181,9 @@ async def test_the_plain_shape_as_a_job() -> None:
     """Its condition and its address come from the template, the interval from the user."""
     done = {"status": "done", "answer": "990円です。", "passages": PASSAGES}
     async with JobServer([{"status": "running"}, done]) as server:
-        rag = connect(url=server.url, template="chat_job", interval=0.01)
-        answer = await rag(FIRST)
-        await rag.aclose()
+        bot = connect(url=server.url, template="chat_job", interval=0.01)
+        answer = await bot(FIRST)
+        await bot.aclose()
 
     assert (answer.text, answer.passages[0].id) == ("990円です。", "1")
 
@@ -198,9 +200,9 @@ async def test_a_template_of_ones_own(plain: BotServer, suffix: str) -> None:
     text = "\n".join([*lines, "[request]", 'question = "$question"', "history = []"])
     write(f"mine.{suffix}", json.dumps(settings) if suffix == "json" else text)
 
-    rag = connect(url=plain.url, template=f"./mine.{suffix}", answer="answer")
-    answer = await rag(FIRST)
-    await rag.aclose()
+    bot = connect(url=plain.url, template=f"./mine.{suffix}", answer="answer")
+    answer = await bot(FIRST)
+    await bot.aclose()
 
     assert (answer.text, answer.passages[0].id) == ("0: 料金は？", "1")
 

@@ -57,7 +57,7 @@ TEXTS = ("one", "two", "three", "the last")
 
 def a_run(rows: Sequence[tuple[str, str, str]] = tuple(ROWS), language: Language = "en") -> Results:
     """A finished run of these rows, graded by the judge itself."""
-    talks, scores = [], []
+    conversations, scores = [], []
     for number, (subject, letter, reply) in enumerate(rows):
         case = Case(
             id=str(number), question="q?", language=language, choices=TEXTS,
@@ -65,10 +65,12 @@ def a_run(rows: Sequence[tuple[str, str, str]] = tuple(ROWS), language: Language
         )  # fmt: skip
         turn = Turn(index=1, user="q?", answer=Answer(text=reply))
         key = f"scripted/{number}#1"
-        talks.append(Conversation(id=key, case=case, persona="scripted", turns=(turn,)))
+        conversations.append(Conversation(id=key, case=case, persona="scripted", turns=(turn,)))
         scores.append(choice(GradingContext(conversation=key, case=case, persona="scripted", turn=turn)))
     run = Run(id="r", created=datetime(2026, 1, 1, tzinfo=UTC), settings={}, status="finished")
-    return Results(run=run, planned=len(talks), conversations=tuple(talks), scores=tuple(scores))
+    return Results(
+        run=run, planned=len(conversations), conversations=tuple(conversations), scores=tuple(scores)
+    )
 
 
 def a_report(results: Results, language: Language) -> ReportContext:

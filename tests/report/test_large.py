@@ -60,7 +60,7 @@ def test_red_conversations_come_first_and_the_others_are_spread(monkeypatch: pyt
     """All red ones where they fit, those that the page leads to before them, then a sample of the plan."""
     monkeypatch.setattr(html_choice, "_AIMED_AT", 900_000)
     results = large(300)
-    marked = {talk.id for talk in results.conversations[:40]}
+    marked = {conversation.id for conversation in results.conversations[:40]}
     scores = tuple(s for s in results.scores if s.conversation in marked)
     summary = summed(results.model_copy(update={"scores": scores}))
     kept = html_choice.chosen(results, summary, [], share=0.5)

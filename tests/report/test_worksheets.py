@@ -133,17 +133,17 @@ def big(turns: int, red_every: int) -> Results:
     """A run of many turns, some of them red."""
     results = rehearsed()
     first = results.conversations[0]
-    talk = first.model_copy(
+    conversation = first.model_copy(
         update={"turns": tuple(Turn(index=n + 1, user="?", answer=Answer(text="!")) for n in range(turns))}
     )
     scores = tuple(
         Score(
-            judge="turn", conversation=talk.id, turn=n + 1, state="scored",
+            judge="turn", conversation=conversation.id, turn=n + 1, state="scored",
             raw=1 if n % red_every == 0 else 5, value=0.2 if n % red_every == 0 else 1,
         )
         for n in range(turns)
     )  # fmt: skip
-    return results.model_copy(update={"conversations": (talk,), "scores": scores})
+    return results.model_copy(update={"conversations": (conversation,), "scores": scores})
 
 
 @pytest.mark.parametrize(("red_every", "red"), [(2, 27), (1, 40), (50, 6)])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from simulator.cli.app import main
-from simulator.core.errors import RagFailure
+from simulator.core.errors import BotFailure
 from simulator.core.types import Answer, Passage
 from simulator.models.cache import cache_folder
 from simulator.runner.estimate import TokenRange, tokens
@@ -88,9 +88,9 @@ def test_one_answer_is_not_all() -> None:
 async def test_what_fails_is_no_answer() -> None:
     """A failed answer is left out; a bot that only fails is told of, with what it said."""
     broken = [a_talk(a_case(id=f"b{n}", question=f"壊れる{n}")) for n in range(3)]
-    stage = a_stage(adapter="bot.py:answer")
-    assert (await hear(stage, [*broken[:1], *PLAN]))["ja"].answer.least == tokens("あ" * 22)
-    with pytest.raises(RagFailure, match=r"bot.py:answer: .*RuntimeError: cannot"):
+    context = a_stage(adapter="bot.py:answer")
+    assert (await hear(context, [*broken[:1], *PLAN]))["ja"].answer.least == tokens("あ" * 22)
+    with pytest.raises(BotFailure, match=r"bot.py:answer: .*RuntimeError: cannot"):
         await hear(a_stage(adapter="bot.py:answer"), broken)
 
 

@@ -26,8 +26,10 @@ def answered(*usages: Usage | None, adapter: str = "openai_chat", steps: tuple[S
         Turn(index=at, user="?", answer=Answer(text="!", usage=usage, steps=steps))
         for at, usage in enumerate(usages, 1)
     )
-    talks = tuple(talk.model_copy(update={"turns": turns}) for talk in results.conversations)
-    return results.model_copy(update={"conversations": talks})
+    conversations = tuple(
+        conversation.model_copy(update={"turns": turns}) for conversation in results.conversations
+    )
+    return results.model_copy(update={"conversations": conversations})
 
 
 def evaluated(capsys: pytest.CaptureFixture[str], *more: str) -> tuple[str, str]:
@@ -93,15 +95,15 @@ def test_a_large_data_set_is_not_held_for_it(tmp_path: Path) -> None:
     usage = Usage(model="m", tokens_in=3, tokens_out=1)
     base = a_result(grades_of([1.0] * (LARGE + 1)), adapter="openai_chat", protocol="single_turn")
     unplayed = {"turns": (), "ended": None}
-    plan = [talk.model_copy(update=unplayed) for talk in base.conversations]
+    plan = [conversation.model_copy(update=unplayed) for conversation in base.conversations]
     file = RunFile.create(tmp_path / "run", base.run, plan, [])
     first, second = plan[:2]
-    for talk, answer in (
+    for conversation, answer in (
         (first, Answer(text='"usage"', usage=usage)),
         (second, Answer(text="!", steps=(Step(link="a", text="", usage=usage),) * 2)),
     ):
-        file.said(talk.id, 1, Utterance(text="?"))
-        file.answered(talk.id, 1, answer)
+        file.said(conversation.id, 1, Utterance(text="?"))
+        file.answered(conversation.id, 1, answer)
     file.close()
     results = read_run(file.path)
     found = bot_usage(results)

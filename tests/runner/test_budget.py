@@ -86,14 +86,14 @@ def test_the_budget_is_not_exceeded_by_calls_in_flight(
     assert shown["cost_usd"] <= budget
     assert "the budget of 0.2 USD is spent" in err
     assert cut.run.status == "stopped"
-    assert {talk.ended for talk in cut.conversations} & {Ended.BUDGET}
+    assert {conversation.ended for conversation in cut.conversations} & {Ended.BUDGET}
     assert cut.scores
     assert Path("runs", shown["run"], "report.html").stat().st_size > 10_000
 
     assert rehearse("--resume", "latest", "--budget", "9USD") == 0
     done = newest()
     assert done.run.status == "finished"
-    assert all(talk.ended is not Ended.BUDGET for talk in done.conversations)
+    assert all(conversation.ended is not Ended.BUDGET for conversation in done.conversations)
     assert {(s.conversation, s.turn, s.judge) for s in cut.scores} <= {
         (s.conversation, s.turn, s.judge) for s in done.scores
     }

@@ -11,10 +11,10 @@ from simulator.addons.matrix import report
 from simulator.cli.app import main
 from simulator.cli.matrix import matrix_of
 from simulator.core import shelves
-from simulator.core.errors import InputError, RagFailure
+from simulator.core.errors import BotFailure, InputError
 from simulator.core.settings import Settings
 from simulator.core.templates import read_toml
-from simulator.core.types import Answer, Case, Conversation, Passage, Query, Rag, Usage
+from simulator.core.types import Answer, Bot, Case, Conversation, Passage, Query, Usage
 from simulator.data.cases import read_cases
 from simulator.runner.chains import AppliedPrompts, is_chain, outcome, read_chain
 from simulator.runner.prompt_file import used_in
@@ -50,13 +50,13 @@ def chain() -> Path:
     return Path("chain.toml")
 
 
-def asked(bot: Rag, path: Path, **more: Any) -> Answer:
+def asked(bot: Bot, path: Path, **more: Any) -> Answer:
     """What the whole chain answers to one row."""
     row = Case(id="a", question="料金は", language="ja")
     plan = [Conversation(id="scripted/a#1", case=row, persona="scripted", repeat=1)]
     settings = Settings(protocol="single_turn", prompt=str(path), **more)
 
-    async def connect(name: str, given: Any) -> Rag:
+    async def connect(name: str, given: Any) -> Bot:
         return bot
 
     async def whole() -> Answer:
@@ -95,12 +95,14 @@ def test_the_bundled_chain_in_english(capsys: pytest.CaptureFixture[str]) -> Non
     code = main(["evaluate", str(DEMO / "chain.toml"), "--offline", "--language", "en", "--link", "chain"])
     out = capsys.readouterr().out
     path = find_run("latest", Path("runs"))
-    talks = {talk.case.id: talk.turns[0].answer for talk in read_run(path).conversations}
+    conversations = {
+        conversation.case.id: conversation.turns[0].answer for conversation in read_run(path).conversations
+    }
 
     assert code == 0
     assert "6 rows, 6 graded" in out
-    assert [step.link for step in talks["en-5"].steps] == ["intent", "reply"]
-    assert json.loads(talks["en-5"].steps[0].text) == {"category": "billing", "urgent": "no"}
+    assert [step.link for step in conversations["en-5"].steps] == ["intent", "reply"]
+    assert json.loads(conversations["en-5"].steps[0].text) == {"category": "billing", "urgent": "no"}
     assert "<dt>intent</dt><dd>{&#34;category&#34;: &#34;billing&#34;" in path.with_name(
         "report.html"
     ).read_text(encoding="utf-8")
@@ -140,7 +142,7 @@ def test_a_link_that_fails_is_named(chain: Path) -> None:
 
     def bot(query: Query) -> Answer:
         if query.text.startswith("用件"):
-            raise RagFailure("refused", "no")
+            raise BotFailure("refused", "no")
         return Answer(text='{"category": "x"}')
 
     answer = asked(bot, chain)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from simulator.core.errors import AccessDenied, ModelFailure, RagFailure, RunFileError
-from simulator.core.types import Answer, Case, Conversation, Ended, Query, Rag, Turn, User, Utterance
+from simulator.core.errors import AccessDenied, BotFailure, ModelFailure, RunFileError
+from simulator.core.types import Answer, Bot, Case, Conversation, Ended, Query, Turn, User, Utterance
 from simulator.models.pricing import BudgetSpent
 from simulator.runner.conversation import ask, converse
 from simulator.users.scripted import MixedUser
@@ -31,9 +31,9 @@ class Notes:
         self.lines.append(("answered", turn, answer.text))
 
 
-async def talk(
+async def conversation(
     user: User | None = None,
-    rag: Rag = echo,
+    bot: Bot = echo,
     start: Conversation | None = None,
     log: Notes | None = None,
     **options: Any,
@@ -41,7 +41,7 @@ async def talk(
     """A dialogue of up to three turns."""
     given: dict[str, Any] = {"turns": 3, "session": "s", "timeout": 5.0} | options
     return await converse(
-        start or a_talk(), user or MixedUser(["二つ目", "三つ目"]), rag, log or Notes(), **given
+        start or a_talk(), user or MixedUser(["二つ目", "三つ目"]), bot, log or Notes(), **given
     )
 
 
@@ -57,7 +57,7 @@ def leaving(after: int, utterance: Utterance) -> User:
 async def test_the_question_is_the_first_turn() -> None:
     """The case's question opens; the user is asked for every later line; each step is logged in order."""
     log = Notes()
-    done = await talk(log=log)
+    done = await conversation(log=log)
     question = a_case().question
 
     assert [turn.user for turn in done.turns] == [question, "二つ目", "三つ目"]
@@ -73,12 +73,12 @@ async def test_the_bot_gets_what_went_before() -> None:
     """Each query carries the case's own history and all earlier turns, one session, case and language."""
     queries: list[Query] = []
 
-    async def rag(query: Query) -> str:
+    async def bot(query: Query) -> str:
         queries.append(query)
         return "!" if len(queries) > 1 else ""
 
     case = a_rich_case()
-    await talk(rag=rag, start=a_talk(case))
+    await conversation(bot=bot, start=a_talk(case))
     first, second, third = queries
 
     assert [m.content for m in first.history] == [m.content for m in case.history]
@@ -96,7 +96,7 @@ async def test_the_bot_gets_what_went_before() -> None:
 async def test_a_customer_leaves_in_three_ways(way: str, ended: Ended) -> None:
     """The last words are the closing line, not a turn."""
     words = Utterance.model_validate({"text": "ではこれで。", "next": way, "reason": "済んだ"})
-    done = await talk(leaving(1, words))
+    done = await conversation(leaving(1, words))
 
     assert (done.ended, done.closing, done.reason) == (ended, "ではこれで。", "済んだ")
     assert len(done.turns) == 1
@@ -104,8 +104,8 @@ async def test_a_customer_leaves_in_three_ways(way: str, ended: Ended) -> None:
 
 async def test_after_the_last_turn_only_the_leaving_is_asked() -> None:
     """At the limit the customer is asked once more: it may still be content, and what it says is not sent."""
-    limit = await talk(leaving(9, Utterance()), turns=2)
-    content = await talk(leaving(2, Utterance(next="satisfied", reason="わかった")), turns=2)
+    limit = await conversation(leaving(9, Utterance()), turns=2)
+    content = await conversation(leaving(2, Utterance(next="satisfied", reason="わかった")), turns=2)
 
     assert (limit.ended, len(limit.turns), limit.closing) == (Ended.TURN_LIMIT, 2, "")
     assert (content.ended, len(content.turns), content.reason) == (Ended.SATISFIED, 2, "わかった")
@@ -113,16 +113,16 @@ async def test_after_the_last_turn_only_the_leaving_is_asked() -> None:
 
 async def test_two_failures_in_a_row_end_it() -> None:
     """One failure is survived; the second in a row is the bot's ending, with its message."""
-    answers: Iterator[str | RagFailure] = iter(
-        [RagFailure("error", "first"), "ok", RagFailure("timeout", "a"), RagFailure("error", "b")]
+    answers: Iterator[str | BotFailure] = iter(
+        [BotFailure("error", "first"), "ok", BotFailure("timeout", "a"), BotFailure("error", "b")]
     )
 
-    async def rag(query: Query) -> str:
+    async def bot(query: Query) -> str:
         if isinstance(answer := next(answers), str):
             return answer
         raise answer
 
-    done = await talk(leaving(9, Utterance()), rag=rag, turns=9)
+    done = await conversation(leaving(9, Utterance()), bot=bot, turns=9)
 
     assert [turn.answer.error is None for turn in done.turns] == [False, True, False, False]
     assert (done.ended, done.reason) == (Ended.RAG_FAILED, "b")
@@ -132,12 +132,12 @@ async def test_a_refused_key_ends_it_at_once() -> None:
     """Nobody asks on where the bot's endpoint has denied access, on whichever turn."""
     answers = iter(["ok"])
 
-    async def rag(query: Query) -> str:
+    async def bot(query: Query) -> str:
         for answer in answers:
             return answer
-        raise RagFailure("denied", "401")
+        raise BotFailure("denied", "401")
 
-    done = await talk(rag=rag)
+    done = await conversation(bot=bot)
 
     assert (done.ended, len(done.turns)) == (Ended.RAG_FAILED, 2)
 
@@ -148,7 +148,7 @@ async def test_the_customers_failure_is_not_the_bots() -> None:
     async def user(case: Case, turns: tuple[Turn, ...]) -> Utterance:
         raise ModelFailure("guard", "the customer model broke the rule 'desk' twice")
 
-    done = await talk(user)
+    done = await conversation(user)
 
     assert (done.ended, len(done.turns)) == (Ended.USER_FAILED, 1)
     assert "desk" in done.reason
@@ -163,13 +163,13 @@ async def test_what_stops_a_run_is_nobodys_failure(error: Exception) -> None:
     async def user(case: Case, turns: tuple[Turn, ...]) -> Utterance:
         raise error
 
-    async def rag(query: Query) -> str:
+    async def bot(query: Query) -> str:
         raise error
 
     with pytest.raises(type(error)):
-        await talk(user)
+        await conversation(user)
     with pytest.raises(type(error)):
-        await talk(rag=rag)
+        await conversation(bot=bot)
 
 
 async def test_an_interrupted_talk_goes_on() -> None:
@@ -177,12 +177,12 @@ async def test_an_interrupted_talk_goes_on() -> None:
     log = Notes()
     asked: list[str] = []
 
-    async def rag(query: Query) -> str:
+    async def bot(query: Query) -> str:
         asked.append(query.text)
         return "!"
 
     line = Utterance(text="途中の一言", broken_rules=("desk",))
-    done = await talk(rag=rag, start=a_talk(a_case(), a_turn()), log=log, pending=line)
+    done = await conversation(bot=bot, start=a_talk(a_case(), a_turn()), log=log, pending=line)
 
     assert asked == ["途中の一言", "三つ目"]
     assert done.turns[0] == a_turn()
@@ -198,7 +198,7 @@ async def test_each_turn_is_told_as_soon_as_it_is_there() -> None:
         assert told == list(range(1, len(turns) + 1))
         return Utterance(text=f"その{len(turns) + 1}")
 
-    await talk(user, on_turn=lambda talk: told.append(len(talk.turns)))
+    await conversation(user, on_turn=lambda conversation: told.append(len(conversation.turns)))
 
     assert told == [1, 2, 3]
 
@@ -207,12 +207,12 @@ async def test_cancelled_between_line_and_answer() -> None:
     """An interruption while the bot thinks leaves the line said and unanswered, and no turn."""
     log, asked = Notes(), asyncio.Event()
 
-    async def rag(query: Query) -> str:
+    async def bot(query: Query) -> str:
         asked.set()
         await asyncio.Event().wait()
         return "never"
 
-    running = asyncio.create_task(talk(rag=rag, log=log))
+    running = asyncio.create_task(conversation(bot=bot, log=log))
     await asked.wait()
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -225,20 +225,20 @@ async def test_a_bot_cannot_swallow_an_interruption() -> None:
     """A bot that answers when it is cancelled is not heard: no turn is written, nothing is graded."""
     log, asked = Notes(), asyncio.Event()
 
-    async def rag(query: Query) -> str:
+    async def bot(query: Query) -> str:
         asked.set()
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.Event().wait()
         return "too late"
 
-    running = asyncio.create_task(talk(rag=rag, log=log))
+    running = asyncio.create_task(conversation(bot=bot, log=log))
     await asked.wait()
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
 
     assert [step for step, _, _ in log.lines] == ["said"]
-    late = await ask(rag, Query(text="?"), 0.01)
+    late = await ask(bot, Query(text="?"), 0.01)
     assert late.error is not None
     assert (late.text, late.error.kind) == ("", "timeout")
 
@@ -246,7 +246,7 @@ async def test_a_bot_cannot_swallow_an_interruption() -> None:
 async def test_a_long_talk_is_cheap() -> None:
     """Fifty turns of a quick bot take well under a second."""
     started = time.perf_counter()
-    done = await talk(leaving(99, Utterance()), turns=50)
+    done = await conversation(leaving(99, Utterance()), turns=50)
 
     assert len(done.turns) == 50
     assert time.perf_counter() - started < 5

@@ -14,17 +14,17 @@ import pytest
 from langchain_core.documents import Document
 
 from simulator.core import shelves
-from simulator.core.errors import InputError, ModelFailure, RagFailure
+from simulator.core.errors import BotFailure, InputError, ModelFailure
 from simulator.core.shelves import module_of_file
-from simulator.core.types import Answer, Passage, Query, Rag
+from simulator.core.types import Answer, Bot, Passage, Query
 from simulator.runner.conversation import CUT_MARK, LONGEST_ANSWER, ask
 
 QUERY = Query(text="いくらですか")
 
 
-async def failure(rag: Rag, timeout: float = 5.0) -> tuple[str, str]:
+async def failure(bot: Bot, timeout: float = 5.0) -> tuple[str, str]:
     """Kind and message of what went wrong in the bot's answer."""
-    answer = await ask(rag, QUERY, timeout)
+    answer = await ask(bot, QUERY, timeout)
     assert answer.error is not None
     assert answer.text == ""
     return answer.error.kind, answer.error.message
@@ -45,19 +45,19 @@ class Mute(Exception):
 def raising(error: BaseException) -> Callable[[Query], str]:
     """A sync bot that raises."""
 
-    def rag(query: Query) -> str:
+    def bot(query: Query) -> str:
         raise error
 
-    return rag
+    return bot
 
 
-def raising_later(error: BaseException) -> Rag:
+def raising_later(error: BaseException) -> Bot:
     """An async bot that raises."""
 
-    async def rag(query: Query) -> str:
+    async def bot(query: Query) -> str:
         raise error
 
-    return rag
+    return bot
 
 
 @pytest.mark.parametrize("made", [raising, raising_later])
@@ -67,7 +67,7 @@ def raising_later(error: BaseException) -> Rag:
         (ValueError("bad\n  value"), "error", "ValueError: bad value"),
         (RuntimeError(), "error", "RuntimeError"),
         (TimeoutError("read timed out"), "timeout", "TimeoutError: read timed out"),
-        (RagFailure("unreachable", "no\nroute"), "unreachable", "no route"),
+        (BotFailure("unreachable", "no\nroute"), "unreachable", "no route"),
         (InputError("mend it"), "error", "InputError: mend it"),
         (ModelFailure("timeout", "no reply"), "timeout", "no reply"),
         (StopIteration("end"), "error", "StopIteration"),
@@ -83,7 +83,7 @@ def raising_later(error: BaseException) -> Rag:
     ],
 )
 async def test_whatever_a_bot_raises_is_a_finding(
-    made: Callable[[BaseException], Rag], error: BaseException, kind: str, message: str
+    made: Callable[[BaseException], Bot], error: BaseException, kind: str, message: str
 ) -> None:
     """Sync or async, an exception is stored as one short line; only the kind tells them apart."""
     got = await failure(made(error))
@@ -121,13 +121,13 @@ async def test_blocking_bots_run_beside_the_loop() -> None:
     """Three sync bots wait for each other: they can only all answer when they run at once."""
     meeting = threading.Barrier(3, timeout=10)
 
-    def rag(query: Query) -> str:
+    def bot(query: Query) -> str:
         meeting.wait()
         return threading.current_thread().name
 
-    answers = await asyncio.gather(*(ask(rag, QUERY, 10) for _ in range(3)))
+    answers = await asyncio.gather(*(ask(bot, QUERY, 10) for _ in range(3)))
 
-    assert [answer.text for answer in answers] == ["rag"] * 3
+    assert [answer.text for answer in answers] == ["bot"] * 3
 
 
 async def test_a_hung_thread_does_not_hold_up_the_exit(root: Path) -> None:
@@ -162,8 +162,8 @@ class Desk:
 async def test_every_kind_of_callable_is_a_bot() -> None:
     """An async object, method or lambda runs on the loop; a function that returns an awaitable is awaited."""
     here = threading.current_thread().name
-    for rag in (Desk(), Desk().answer, lambda query: Desk().answer(query)):
-        assert (await ask(rag, QUERY, 5)).text == here
+    for bot in (Desk(), Desk().answer, lambda query: Desk().answer(query)):
+        assert (await ask(bot, QUERY, 5)).text == here
 
 
 @pytest.mark.parametrize(
@@ -237,10 +237,10 @@ async def test_both_doors_read_alike(
     """A function and what an own `connect` gives: ids 0 and 1 stay apart, documents and scores are read."""
     monkeypatch.setattr(sys, "path", list(sys.path))
     (tmp_path / "bot.py").write_text(DOORS[door], encoding="utf-8")
-    rag = await shelves.connect(f"bot.py:{door}", {}, {})
+    bot = await shelves.connect(f"bot.py:{door}", {}, {})
     vars(module_of_file(Path("bot.py"))).update(RESULT=result)
 
-    assert (await ask(rag, QUERY, 5)).model_copy(update={"seconds": None}) == Answer(
+    assert (await ask(bot, QUERY, 5)).model_copy(update={"seconds": None}) == Answer(
         text="答え", passages=FOUND
     )
 

@@ -28,9 +28,9 @@ SERVER = OpenAIServer()  # never started: nothing is called
 PLAN = [a_talk(), a_talk(a_case("en", references=())), a_talk(persona="calm")]
 
 
-def calls(stage: RunContext, plan: list[Conversation] | None = None) -> dict[str, int]:
+def calls(context: RunContext, plan: list[Conversation] | None = None) -> dict[str, int]:
     """Calls per role."""
-    found = forecast(stage, plan or PLAN)
+    found = forecast(context, plan or PLAN)
     at_most, expected = ({who: spent.calls for who, spent in each.items()} for each in found[:2])
     assert at_most == expected  # nobody is known to leave early
     return {role: count for (role, _), count in at_most.items()}
@@ -58,9 +58,9 @@ def test_stand_ins_take_nothing() -> None:
 def test_every_role_is_counted() -> None:
     """Customer, demo bot and grades once a turn; embeddings where there is a reference, on its turn."""
     judges = ("turn", "relevance", "cosine")
-    stage = a_stage(SERVER, judges=judges, turns=4)
+    context = a_stage(SERVER, judges=judges, turns=4)
 
-    assert calls(stage) == {"user": 12, "demo": 12, "judge": 12, "embed": 2}
+    assert calls(context) == {"user": 12, "demo": 12, "judge": 12, "embed": 2}
     assert calls(a_stage(SERVER, judges=judges, turns=4, judging="separate"))["judge"] == 24
     assert calls(a_stage(SERVER, judges=("turn",), turns=1)) == {"user": 3, "demo": 3, "judge": 3}
 
@@ -84,8 +84,8 @@ def test_the_panel_is_priced_by_its_own_models(monkeypatch: pytest.MonkeyPatch) 
     """Rubrics are asked of every model and for every vote; forms of function judges of the first only."""
     monkeypatch.setenv("REHEARSAL_JUDGE_URL", "http://localhost:1/v1")
     judges = ("turn", "answer_relevancy")
-    stage = a_stage(SERVER, judges=judges, turns=1, votes=3, panel=("gpt-4.1", "nobody-knows-it"))
-    found = forecast(stage, PLAN[:1]).at_most
+    context = a_stage(SERVER, judges=judges, turns=1, votes=3, panel=("gpt-4.1", "nobody-knows-it"))
+    found = forecast(context, PLAN[:1]).at_most
 
     assert {model: spent.calls for (role, model), spent in found.items() if role == "judge"} == {
         "judge-model": 4, "gpt-4.1": 3, "nobody-knows-it": 3,
@@ -97,8 +97,8 @@ def test_the_panel_is_priced_by_its_own_models(monkeypatch: pytest.MonkeyPatch) 
 def test_what_a_bot_without_passages_lacks_is_not_asked() -> None:
     """Groundedness has nothing to look at, where the adapter is told of no passages."""
     judges = ("groundedness", "fluency")
-    stage = a_stage(SERVER, judges=judges, judging="separate", turns=1, adapter="openai_chat")
-    found = forecast(stage, PLAN)
+    context = a_stage(SERVER, judges=judges, judging="separate", turns=1, adapter="openai_chat")
+    found = forecast(context, PLAN)
 
     assert found.expected["judge", "judge-model"].calls == 3
     assert found.at_most["judge", "judge-model"].calls == 6
@@ -106,8 +106,8 @@ def test_what_a_bot_without_passages_lacks_is_not_asked() -> None:
 
 def test_twice_the_plan_is_twice_the_forecast() -> None:
     """Calls and tokens are those of each conversation, added up."""
-    stage = a_stage(SERVER)
-    once, twice = forecast(stage, PLAN), forecast(stage, [*PLAN, *PLAN])
+    context = a_stage(SERVER)
+    once, twice = forecast(context, PLAN), forecast(context, [*PLAN, *PLAN])
 
     for each, doubled in zip(once[:2], twice[:2], strict=True):
         for who, spending in each.items():
@@ -122,12 +122,13 @@ def test_twice_the_plan_is_twice_the_forecast() -> None:
 def test_the_forecast_is_made_from_the_real_prompts(language: str, judging: str) -> None:
     """What a judge is really sent for a usual turn is covered, and not many times over."""
     case = a_case(language)  # type: ignore[arg-type]
-    stage = a_stage(SERVER, judges=("turn", "fluency"), judging=judging, turns=1)
-    found = forecast(stage, [a_talk(case)])
+    context = a_stage(SERVER, judges=("turn", "fluency"), judging=judging, turns=1)
+    found = forecast(context, [a_talk(case)])
     told, expected = by_role(found.at_most)["judge"], by_role(found.expected)["judge"]
-    rubrics = [stage.judges[name] for name in ("turn", "fluency")]
+    rubrics = [context.judges[name] for name in ("turn", "fluency")]
     groups = [rubrics] if judging == "combined" else [[each] for each in rubrics]
-    prompts = [stage.grading.frame.prompt(an_exhibit(case), group, alone=len(group) == 1) for group in groups]  # type: ignore[arg-type]
+    frame = context.grading.frame
+    prompts = [frame.prompt(an_exhibit(case), group, alone=len(group) == 1) for group in groups]  # type: ignore[arg-type]
     sent = sum(tokens(message["content"]) for prompt in prompts for message in prompt)
 
     assert told.calls == len(groups)
@@ -141,8 +142,8 @@ def test_the_first_questions_reference_is_counted_on_later_turns() -> None:
     found = {}
     for turns, extra in ((1, 0), (1, 400), (2, 0), (2, 400)):
         case = a_case(references=(("正解" * (10 + extra),),))
-        stage = a_stage(SERVER, judges=judges, turns=turns)
-        found[turns, extra] = by_role(forecast(stage, [a_talk(case)]).at_most)
+        context = a_stage(SERVER, judges=judges, turns=turns)
+        found[turns, extra] = by_role(forecast(context, [a_talk(case)]).at_most)
     once, twice = (found[n, 400]["judge"].tokens_in - found[n, 0]["judge"].tokens_in for n in (1, 2))
 
     assert once > 400
@@ -213,12 +214,12 @@ def bilingual(heard: SampledAnswers) -> dict[Language, SampledAnswers]:
 
 def test_what_was_heard_is_taken_instead_of_guesses() -> None:
     """Longer answers and passages are more tokens; where the bot shows none, nothing needs them."""
-    stage = a_stage(SERVER, adapter="bot.py:answer", judges=("groundedness", "fluency"), judging="separate")
+    context = a_stage(SERVER, adapter="bot.py:answer", judges=("groundedness", "fluency"), judging="separate")
     short, nothing = TokenRange(10, 20, 30), TokenRange(0, 0, 0)
     shown = SampledAnswers(short, TokenRange(90, 100, 110), 2, tells=True)
     talkative = shown._replace(answer=TokenRange(500, 600, 700))
     silent = SampledAnswers(short, nothing, 0, tells=False)
-    by_bot = [forecast(stage, PLAN, hear=partial(bilingual, each)) for each in (shown, talkative, silent)]
+    by_bot = [forecast(context, PLAN, hear=partial(bilingual, each)) for each in (shown, talkative, silent)]
     judged = [by_role(each.expected)["judge"] for each in by_bot]
 
     assert [unknown(each) for each in by_bot] == [{"leaving", "lengths"}] * 3
@@ -247,24 +248,24 @@ def test_judges_that_see_the_answer_alone_are_sized_so() -> None:
 
 async def test_what_a_judge_shows_a_model_is_seen_without_one() -> None:
     """Judges that ask nobody, ask something else or are no coroutines are taken to show all there is."""
-    exhibit = an_exhibit(None, a_turn())
+    context = an_exhibit(None, a_turn())
 
-    async def asks_nobody(exhibit: GradingContext, fill: object = None) -> None: ...
+    async def asks_nobody(context: GradingContext, fill: object = None) -> None: ...
 
-    async def wants_more(exhibit: GradingContext, something: str) -> None: ...
+    async def wants_more(context: GradingContext, something: str) -> None: ...
 
-    def at_once(exhibit: GradingContext) -> int:
+    def at_once(context: GradingContext) -> int:
         return 1
 
-    assert seen(load_judge("answer_relevancy"), exhibit).turn.answer.passages == ()  # type: ignore[arg-type]
-    assert seen(load_judge("handover"), exhibit) is exhibit  # type: ignore[arg-type]
-    assert all(seen(judge, exhibit) is exhibit for judge in (asks_nobody, wants_more, at_once))
+    assert seen(load_judge("answer_relevancy"), context).turn.answer.passages == ()  # type: ignore[arg-type]
+    assert seen(load_judge("handover"), context) is context  # type: ignore[arg-type]
+    assert all(seen(judge, context) is context for judge in (asks_nobody, wants_more, at_once))
 
 
 def test_a_field_of_listed_words_is_one_of_them() -> None:
     """`against: reference | passages | neither` takes no sentence."""
-    stage = a_stage(SERVER, judges=("turn",), turns=1)
-    told = by_role(forecast(stage, PLAN[:1]).expected)["judge"].tokens_out
+    context = a_stage(SERVER, judges=("turn",), turns=1)
+    told = by_role(forecast(context, PLAN[:1]).expected)["judge"].tokens_out
 
     # Three steps and a conclusion of 20 tokens each, six grades, nine keys.
     assert 80 < told < 135

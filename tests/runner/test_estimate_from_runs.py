@@ -44,15 +44,15 @@ def asked(count: int, prefix: str, persona: str = "angry") -> tuple[Conversation
 
 async def held(plan: tuple[Conversation, ...], server: OpenAIServer, **changes: Any) -> Results:
     """A run of these questions in the folder of runs."""
-    stage = a_stage(server, **(PRICED | changes))
+    context = a_stage(server, **(PRICED | changes))
     name = f"20261121-0904{len(run_ids(Path('runs'))):02}-angry-0001"
-    run = Run(id=name, created=created(), settings=stage.settings.of_the_run(), models=stage.models())
+    run = Run(id=name, created=created(), settings=context.settings.of_the_run(), models=context.models())
     with contextlib.closing(
-        RunFile.create(Path("runs") / name, run, plan, list(stage.personas.values()))
+        RunFile.create(Path("runs") / name, run, plan, list(context.personas.values()))
     ) as file:
-        assert await rehearse(file, stage, echo, Quiet()) is None
+        assert await rehearse(file, context, echo, Quiet()) is None
         results = file.results()
-    await stage.close(None)
+    await context.close(None)
     return results
 
 
@@ -78,10 +78,10 @@ async def test_a_pilot_makes_the_forecast_close() -> None:
     async with OpenAIServer(leaves) as server:
         pilot = await held(asked(12, "pilot"), server)
         plan = asked(40, "main")
-        stage = a_stage(server, **PRICED)
-        before, after = forecast(stage, plan), forecast(stage, plan, Path("runs"))
+        context = a_stage(server, **PRICED)
+        before, after = forecast(context, plan), forecast(context, plan, Path("runs"))
         results = await held(plan, server)
-    turns = sum(len(talk.turns) for talk in results.conversations)
+    turns = sum(len(conversation.turns) for conversation in results.conversations)
 
     assert turns < 0.8 * 160
     assert (before.like, after.like) == (None, pilot.run.id)
@@ -123,10 +123,10 @@ async def test_a_persona_leaves_as_its_own_kind_does() -> None:
 
     async with OpenAIServer(angry_leaves) as server:
         await held((*asked(8, "a"), *asked(8, "b", "calm")), server)
-        stage = a_stage(server, **PRICED)
-        found = experience(stage, asked(1, "q"), Path("runs"))
+        context = a_stage(server, **PRICED)
+        found = experience(context, asked(1, "q"), Path("runs"))
         assert found is not None
-        courses = [found.course(stage, a_talk(persona=name)) for name in ("angry", "calm", "beginner")]
+        courses = [found.course(context, a_talk(persona=name)) for name in ("angry", "calm", "beginner")]
 
     assert courses[0].leaving > 0.4 > courses[2].leaving > courses[1].leaving
     assert {course.turns for course in courses} == {4}
@@ -136,10 +136,10 @@ async def test_more_conversations_make_the_range_narrower() -> None:
     """By the differences of those that were held; of one alone nobody knows how others would be."""
     async with OpenAIServer(leaves) as server:
         await held(asked(1, "one"), server)
-        stage, plan = a_stage(server, **PRICED), asked(40, "main")
-        alone = experience(stage, plan, Path("runs"))
+        context, plan = a_stage(server, **PRICED), asked(40, "main")
+        alone = experience(context, plan, Path("runs"))
         await held(asked(12, "pilot"), server)
-        twelve = experience(stage, plan, Path("runs"))
+        twelve = experience(context, plan, Path("runs"))
     assert alone is not None
     assert twelve is not None
 

@@ -80,7 +80,7 @@ def test_a_line_without_a_recorded_answer_is_a_turn_that_nobody_grades(
     shown, (one, other) = json.loads(out), results.conversations
     skipped = [s for s in results.scores if (s.conversation, s.turn) in {(one.id, 2), (other.id, 1)}]
 
-    assert [len(talk.turns) for talk in (one, other)] == [2, 2]
+    assert [len(conversation.turns) for conversation in (one, other)] == [2, 2]
     assert {score.state for score in skipped} == {"skipped"}
     why = {"ja": "記録に、この発言への回答がありません", "en": "the log has no answer to this message"}
     assert {score.reason for score in skipped} == {why[language]}
@@ -103,7 +103,7 @@ def test_nobody_is_blamed_for_what_a_log_does_not_tell(
     main(["fixes", "--json"])
     fixes = json.loads(capsys.readouterr().out)
 
-    assert [len(talk.turns) for talk in results.conversations] == [1, 1]
+    assert [len(conversation.turns) for conversation in results.conversations] == [1, 1]
     assert (shown["turns"], shown["red"], shown["reasons"]) == (2, 0, [])
     assert shown["score"] > 0.9
     assert fixes["fixes"] == []
@@ -126,9 +126,9 @@ def test_a_log_without_any_answer_is_read(command: str, capsys: pytest.CaptureFi
 def test_a_model_is_not_asked_about_what_a_log_does_not_tell(command: str, server: OpenAIServer) -> None:
     """With a model as judge the line costs nothing, and is skipped as offline."""
     results = graded(command, log({"question": "料金はいくらですか"}))
-    [talk] = results.conversations
+    [conversation] = results.conversations
 
-    assert states(results, talk.id, 1) == {"skipped"}
+    assert states(results, conversation.id, 1) == {"skipped"}
     assert not [request for request in server.requests if request.path.endswith("/chat/completions")]
 
 
@@ -136,10 +136,10 @@ def test_a_log_is_not_talked_on() -> None:
     """A row with one answer is one turn, whatever --turns says: no line is made up to go on."""
     question, answer, _ = SAID["ja"]
     results = graded("simulate", log({"question": question, "answer": answer}), "--offline", "--turns", "5")
-    [talk] = results.conversations
+    [conversation] = results.conversations
 
-    assert [turn.user for turn in talk.turns] == [question]
-    assert talk.closing == ""
+    assert [turn.user for turn in conversation.turns] == [question]
+    assert conversation.closing == ""
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -165,10 +165,10 @@ def test_a_log_is_read_on_after_errors() -> None:
     results = graded(
         "simulate", log({"turns": [*says, {"question": "もしもし?", "answer": "はい。"}]}), "--offline"
     )
-    [talk] = results.conversations
+    [conversation] = results.conversations
 
-    assert [bool(turn.answer.error) for turn in talk.turns] == [True, True, False]
-    assert states(results, talk.id, 3) >= {"scored"}
+    assert [bool(turn.answer.error) for turn in conversation.turns] == [True, True, False]
+    assert states(results, conversation.id, 3) >= {"scored"}
 
 
 def test_doctor_takes_a_log_that_begins_without_an_answer(capsys: pytest.CaptureFixture[str]) -> None:

@@ -79,7 +79,9 @@ def test_every_conversation_is_in_one_shard_with_all_of_its_question() -> None:
     ]
     shards = [part_of(plan, Shard(number, 4)) for number in range(1, 5)]
 
-    assert sorted(talk.id for shard in shards for talk in shard) == sorted(talk.id for talk in plan)
+    assert sorted(conversation.id for shard in shards for conversation in shard) == sorted(
+        conversation.id for conversation in plan
+    )
     assert sorted(len(shard) for shard in shards) == [10, 12, 12, 12]
     assert all(len({t.persona for t in shard if t.case.id == case}) == 2
                for shard in shards for case in {t.case.id for t in shard})  # fmt: skip
@@ -159,7 +161,7 @@ def test_missing_shards_are_named_and_can_be_held(
     assert "missing: shard 3/5, 4/5" in said
     merged = read_run(find_run("latest", Path("merged")))
     assert merged.run.status == "interrupted"
-    assert [talk.case.id for talk in merged.conversations if talk.ended is None]
+    assert [conversation.case.id for conversation in merged.conversations if conversation.ended is None]
     assert main(["--resume", "latest", "--runs", "merged", "--to", "json"]) in (0, 1)
     assert report("merged") == report("whole")
 
@@ -234,9 +236,9 @@ def test_two_different_tellings_are_refused(
     """The same conversation held twice, with other answers: nobody can say which one counts."""
     shutil.copytree(parts[0], tmp_path / "twice")
     path = find_run("latest", tmp_path / "twice")
-    talk = read_run(path).conversations[0]
+    conversation = read_run(path).conversations[0]
     with closing(RunFile.reopen(path)) as file:
-        file.answered(talk.id, 1, Answer(text="800円です。"))
+        file.answered(conversation.id, 1, Answer(text="800円です。"))
 
     assert main(["merge", *parts, str(tmp_path / "twice"), "--runs", "merged"]) == 2
     said = capsys.readouterr().err

@@ -18,8 +18,8 @@ from simulator.cli.app import main
 from simulator.core.templates import stable_int
 from simulator.core.types import Ended, Results
 from simulator.storage.run_file import NAME, find_run, read_run
-from tests.crash.processes import ROOT
 from tests.crash.trial import is_sound, played
+from tests.paths import ROOT
 from tests.servers.faults import Reply
 from tests.servers.openai import OpenAIServer, play, serve
 

@@ -68,11 +68,11 @@ def told(results: Results) -> ReportContext:
 def test_rows_are_read_as_they_were_written(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Conversations and scores are equal one by one, from wherever they are asked for."""
     held, large = both(run, monkeypatch)
-    talks = large.conversations
+    conversations = large.conversations
 
-    assert tuple(talks) == held.conversations
-    assert (talks[3], talks[-1]) == (held.conversations[3], held.conversations[-1])
-    assert talks[4:6] == list(held.conversations[4:6])  # type: ignore[comparison-overlap]
+    assert tuple(conversations) == held.conversations
+    assert (conversations[3], conversations[-1]) == (held.conversations[3], held.conversations[-1])
+    assert conversations[4:6] == list(held.conversations[4:6])  # type: ignore[comparison-overlap]
     assert tuple(large.scores) == held.scores
     assert (len(large.scores), large.scores[1]) == (len(held.scores), held.scores[1])
     assert list(reading.with_scores(large)) == list(reading.with_scores(held))
@@ -142,5 +142,5 @@ def test_a_large_run_is_resumed(run: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert main(["evaluate", "--resume", "latest"]) == 0
     again = read_run(run)
     assert again.run.status == "finished"
-    assert [len(talk.turns) for talk in again.conversations] == [1] * COUNT
+    assert [len(conversation.turns) for conversation in again.conversations] == [1] * COUNT
     assert len(again.scores) == 2 * COUNT

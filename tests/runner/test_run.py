@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from simulator.core.settings import Settings
-from simulator.core.types import Conversation, Ended, Query, Rag, Results
+from simulator.core.types import Bot, Conversation, Ended, Query, Results
 from simulator.runner.context import RunContext
 from simulator.runner.plan import read_plan
 from simulator.runner.run import create_run, perform, rehearse
@@ -35,25 +35,25 @@ def questions(count: int) -> tuple[Conversation, ...]:
 @asynccontextmanager
 async def staged(server: OpenAIServer | None = None, **settings: Any) -> AsyncIterator[RunContext]:
     """A stage that is closed in the end."""
-    stage = a_stage(server, **({"judges": JUDGES} | settings))
+    context = a_stage(server, **({"judges": JUDGES} | settings))
     try:
-        yield stage
+        yield context
     finally:
-        await stage.close(None)
+        await context.close(None)
 
 
 async def run(
     folder: Path,
     plan: Sequence[Conversation] = (),
     server: OpenAIServer | None = None,
-    rag: Rag = echo,
+    bot: Bot = echo,
     progress: Quiet | None = None,
     **settings: Any,
 ) -> tuple[Results, str | None]:
     """A new run from beginning to end, and why it stopped early."""
     with contextlib.closing(a_run(folder, plan or questions(3))) as file:
-        async with staged(server, **settings) as stage:
-            stopped = await rehearse(file, stage, rag, progress or Quiet())
+        async with staged(server, **settings) as context:
+            stopped = await rehearse(file, context, bot, progress or Quiet())
         return file.results(), stopped
 
 
@@ -63,20 +63,20 @@ async def resumed(
     """The same run taken up again."""
     with contextlib.closing(RunFile.reopen(folder / results.run.id / "run.sqlite")) as file:
         file.reopened()
-        async with staged(server, **settings) as stage:
-            stage.ledger.roles = dict(results.spending)
-            stopped = await rehearse(file, stage, echo, Quiet())
+        async with staged(server, **settings) as context:
+            context.ledger.roles = dict(results.spending)
+            stopped = await rehearse(file, context, echo, Quiet())
         return file.results(), stopped
 
 
 def played(results: Results) -> dict[str, Any]:
     """What was said, how it ended and what was graded, without times."""
-    talks = {
+    conversations = {
         c.id: ([(t.user, t.answer.text, t.broken_rules) for t in c.turns], c.ended, c.reason, c.closing)
         for c in results.conversations
     }
     grades = {(s.conversation, s.turn, s.judge): s.model_dump() for s in results.scores}
-    return {"talks": talks, "grades": grades}
+    return {"talks": conversations, "grades": grades}
 
 
 async def test_everything_is_played_and_graded(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ async def test_concurrency_is_a_limit(tmp_path: Path) -> None:
     """No more conversations are held at once, and no task waits for each of those that have to wait."""
     busy = most = tasks = 0
 
-    async def rag(query: Query) -> str:
+    async def bot(query: Query) -> str:
         nonlocal busy, most, tasks
         busy += 1
         most, tasks = max(most, busy), max(tasks, len(asyncio.all_tasks()))
@@ -167,7 +167,7 @@ async def test_concurrency_is_a_limit(tmp_path: Path) -> None:
         busy -= 1
         return f"{query.text}ですね。"
 
-    await run(tmp_path, questions(200), rag=rag, concurrency=4, turns=1, judges=("fluency",))
+    await run(tmp_path, questions(200), bot=bot, concurrency=4, turns=1, judges=("fluency",))
 
     assert most == 4
     assert tasks < 150
@@ -186,12 +186,12 @@ async def test_a_bot_that_never_waits_keeps_nobody_waiting(tmp_path: Path) -> No
     """Grades are given between its conversations, not heaped up until the last."""
     heaped = 0
 
-    async def rag(query: Query) -> str:
+    async def bot(query: Query) -> str:
         nonlocal heaped
         heaped = max(heaped, len(asyncio.all_tasks()))
         return f"{query.text}ですね。"
 
-    await run(tmp_path, questions(300), rag=rag, concurrency=2, turns=1, judges=("fluency",))
+    await run(tmp_path, questions(300), bot=bot, concurrency=2, turns=1, judges=("fluency",))
 
     assert heaped < 150  # they are counted beside the loop, which goes on meanwhile
 
@@ -285,7 +285,7 @@ async def test_an_interruption_is_taken_up_again(tmp_path: Path) -> None:
     asked = asyncio.Event()
     count = 0
 
-    async def rag(query: Query) -> str:
+    async def bot(query: Query) -> str:
         nonlocal count
         count += 1
         if count == 4:
@@ -294,7 +294,7 @@ async def test_an_interruption_is_taken_up_again(tmp_path: Path) -> None:
         return await echo(query)
 
     async with OpenAIServer() as server:
-        running = asyncio.create_task(run(tmp_path, server=server, rag=rag, concurrency=1))
+        running = asyncio.create_task(run(tmp_path, server=server, bot=bot, concurrency=1))
         await asked.wait()
         running.cancel()
         cut, stopped = await running
@@ -334,10 +334,10 @@ async def test_only_failed_grades_are_tried_again(tmp_path: Path) -> None:
 async def test_a_bot_that_fails_is_graded(tmp_path: Path) -> None:
     """Two failures in a row end each conversation; every judge of the turn gives the lowest grade."""
 
-    async def rag(query: Query) -> str:
+    async def bot(query: Query) -> str:
         raise OSError("down")
 
-    results, stopped = await run(tmp_path, rag=rag)
+    results, stopped = await run(tmp_path, bot=bot)
 
     assert stopped is None
     assert {(c.ended, len(c.turns)) for c in results.conversations} == {(Ended.RAG_FAILED, 2)}
@@ -345,7 +345,7 @@ async def test_a_bot_that_fails_is_graded(tmp_path: Path) -> None:
     assert {s.judge for s in results.scores if s.state == "skipped"} == {"similarity", "cosine"}
 
 
-class Bot:
+class ClosingBot:
     """A bot that notes when it is closed."""
 
     closed = 0
@@ -356,22 +356,26 @@ class Bot:
 
     async def aclose(self) -> None:
         """Closes it."""
-        Bot.closed += 1
+        ClosingBot.closed += 1
 
 
 async def test_a_run_is_made_of_its_settings(tmp_path: Path) -> None:
     """The run file knows settings, prompts, models and versions; the bot is closed in the end."""
-    (tmp_path / "own.py").write_text("from tests.runner.test_run import Bot as connect\n", encoding="utf-8")
+    (tmp_path / "own.py").write_text(
+        "from tests.runner.test_run import ClosingBot as connect\n", encoding="utf-8"
+    )
     settings = Settings(
         persona=("angry",), limit=2, adapter="own.py:connect", offline=True, runs=str(tmp_path / "runs")
     )
     plan, personas = read_plan(settings)
-    stage = a_stage(**settings.model_dump(exclude={"cache", "judges"}))
-    path, stopped = await perform(stage, plan, lambda: create_run(settings, stage, plan, personas), Quiet())
+    context = a_stage(**settings.model_dump(exclude={"cache", "judges"}))
+    path, stopped = await perform(
+        context, plan, lambda: create_run(settings, context, plan, personas), Quiet()
+    )
     found = read_run(path).run
 
-    assert (stopped, found.status, found.offline, Bot.closed) == (None, "finished", True, 1)
-    assert found.settings["greeting"] == {"ja": stage.greeting("ja"), "en": stage.greeting("en")}
+    assert (stopped, found.status, found.offline, ClosingBot.closed) == (None, "finished", True, 1)
+    assert found.settings["greeting"] == {"ja": context.greeting("ja"), "en": context.greeting("en")}
     assert set(found.models.values()) == {"lexical"}
     assert {"rehearsal", "python", "openai"} <= set(found.versions)
     assert {"user:angry", "judge:turn"} <= set(found.prompts)
@@ -380,8 +384,8 @@ async def test_a_run_is_made_of_its_settings(tmp_path: Path) -> None:
 
 async def test_nothing_is_left_behind_when_the_bot_cannot_connect(tmp_path: Path) -> None:
     """The run file is opened last."""
-    stage = a_stage(adapter="nowhere.py:answer", runs=str(tmp_path / "runs"))
+    context = a_stage(adapter="nowhere.py:answer", runs=str(tmp_path / "runs"))
 
     with pytest.raises(Exception, match="no such file"):
-        await perform(stage, questions(1), lambda: pytest.fail("opened"), Quiet())
+        await perform(context, questions(1), lambda: pytest.fail("opened"), Quiet())
     assert not (tmp_path / "runs").exists()

@@ -25,9 +25,9 @@ class Lagging(Quiet):
         self.open += 1
         self.most = max(self.most, self.open)
 
-    def graded(self, exhibit: GradingContext, scores: Sequence[Score]) -> None:
+    def graded(self, context: GradingContext, scores: Sequence[Score]) -> None:
         """One less."""
-        super().graded(exhibit, scores)
+        super().graded(context, scores)
         self.open -= 1
 
 
@@ -39,4 +39,4 @@ async def test_what_is_to_be_graded_does_not_pile_up(tmp_path: Path, monkeypatch
         results, why = await run(tmp_path, questions(15), server, progress=progress, calls=1, concurrency=1)
 
     assert (why, progress.open, len(results.conversations)) == (None, 0, 15)
-    assert progress.most <= 2 + max(len(talk.turns) for talk in results.conversations)
+    assert progress.most <= 2 + max(len(conversation.turns) for conversation in results.conversations)

@@ -32,7 +32,9 @@ def rehearsed(*arguments: str, code: int = 0) -> Results:
 
 
 def spoken(results: Results) -> dict[str, list[str]]:
-    return {talk.id: [turn.user for turn in talk.turns] for talk in results.conversations}
+    return {
+        conversation.id: [turn.user for turn in conversation.turns] for conversation in results.conversations
+    }
 
 
 @pytest.fixture
@@ -45,16 +47,16 @@ def log(tmp_path: Path) -> str:
 def test_a_logged_dialogue_is_graded_turn_by_turn(log: str) -> None:
     """All its turns, also beyond --turns, with the answers that were given; nobody is asked to leave."""
     results = rehearsed("--cases", log, "--adapter", "recorded", "--persona", "calm")
-    talk = results.conversations[0]
+    conversation = results.conversations[0]
 
-    assert [turn.user for turn in talk.turns] == [
+    assert [turn.user for turn in conversation.turns] == [
         "送料はいくらですか",
         "沖縄もですか",
         "いつ届きますか",
         "わかりました",
     ]
-    assert [turn.answer.text for turn in talk.turns][1] == "はい、沖縄も550円です。"
-    assert talk.ended == "turn_limit"
+    assert [turn.answer.text for turn in conversation.turns][1] == "はい、沖縄も550円です。"
+    assert conversation.ended == "turn_limit"
     assert sum(score.judge == "turn" and score.state == "scored" for score in results.scores) == 4
 
 
@@ -67,7 +69,7 @@ def test_a_script_comes_before_the_customers_own_words(tmp_path: Path) -> None:
 
     lines = spoken(results).values()
     assert all(said[1:3] == ["もう一度お願いします", "別の言い方で教えてください"] for said in lines)
-    assert {talk.ended for talk in results.conversations} == {"satisfied", "gave_up"}
+    assert {conversation.ended for conversation in results.conversations} == {"satisfied", "gave_up"}
 
 
 def test_a_replay_says_the_same_again(capsys: pytest.CaptureFixture[str]) -> None:
@@ -78,13 +80,15 @@ def test_a_replay_says_the_same_again(capsys: pytest.CaptureFixture[str]) -> Non
     after = rehearsed("--replay", "latest", "--adapter", "bot.py:answer")
 
     assert spoken(after) == before
-    assert {turn.answer.text for talk in after.conversations for turn in talk.turns} == {"分かりません。"}
+    assert {turn.answer.text for conversation in after.conversations for turn in conversation.turns} == {
+        "分かりません。"
+    }
 
 
 def test_mistyped_lines_keep_what_was_meant() -> None:
     """With --typos the bot sees the slips; the clean line stands beside them in the run file."""
     results = rehearsed("--persona", "calm", "--limit", "12", "--typos", "1")
-    slips = [turn for talk in results.conversations for turn in talk.turns if turn.clean]
+    slips = [turn for conversation in results.conversations for turn in conversation.turns if turn.clean]
 
     assert slips
     assert all(turn.clean != turn.user and turn.meant == turn.clean for turn in slips)

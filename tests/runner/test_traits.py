@@ -12,7 +12,7 @@ from rag_adapters._limits import LimitedBot, Limits
 from simulator.core.types import Case, Query, Traits, traits_of
 from simulator.runner.chains import ChainBot, LinkCall
 from simulator.runner.conversation import ask
-from simulator.runner.masking import MaskedRag
+from simulator.runner.masking import MaskedBot
 from simulator.runner.prompt_file import Prompt, read_prompt
 from simulator.runner.prompts import PromptedBot
 
@@ -61,7 +61,7 @@ async def test_a_bots_own_attributes_are_its_own(made: Callable[[], Any]) -> Non
     bot = made()
     prompt, row = prompt_of(PROMPT), Case(id="r1", question="いくらですか", language="ja")
     link = LinkCall("a", PromptedBot(bot, prompt, lambda _: row))
-    around = [bot, MaskedRag(bot, None, 5), LimitedBot(bot, Limits(concurrency=1)), ChainBot([link], bot, 5)]
+    around = [bot, MaskedBot(bot, None, 5), LimitedBot(bot, Limits(concurrency=1)), ChainBot([link], bot, 5)]
 
     for rag in around:
         answer = await ask(rag, QUERY, 5)
@@ -74,7 +74,7 @@ def test_bots_of_this_program_have_traits() -> None:
     traits = Traits(takes=frozenset({"system"}))
     bot = type("Ours", (), {"traits": traits, "__call__": lambda self, query: "a"})()
 
-    assert traits_of(MaskedRag(bot, None, 5)) is traits
+    assert traits_of(MaskedBot(bot, None, 5)) is traits
     assert traits_of(LimitedBot(bot, Limits(concurrency=2))).takes == traits.takes
     assert traits_of(LimitedBot(bot, Limits(concurrency=2))).places is not None
     assert traits_of(lambda query: "a") == Traits()

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from tests.paths import ROOT
+from tests.paths import FIXTURES
 from tests.servers.sheets_errors import Json, bad_mask, invalid, violations
 
-_FILE = ROOT / "data" / "sheets.v4.json"
+_FILE = FIXTURES / "sheets.v4.json"
 _INT32 = 2**31
 # Fields of which only one may be set; the discovery document does not say so, Google's reference does.
 _ONE_OF: dict[str, tuple[str, frozenset[str]]] = {

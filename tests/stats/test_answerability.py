@@ -25,9 +25,9 @@ def talk(*said: str, answerable: bool | None = True, handover: Handover = "optio
     return Conversation(id=f"angry/one#{hash(said)}", case=case, persona="angry", turns=turns)
 
 
-def run(*talks: Conversation) -> Results:
+def run(*conversations: Conversation) -> Results:
     """A run of these conversations."""
-    return rehearsed().model_copy(update={"conversations": talks, "scores": ()})
+    return rehearsed().model_copy(update={"conversations": conversations, "scores": ()})
 
 
 def test_each_conversation_has_one_place_by_its_first_turn() -> None:
@@ -48,7 +48,10 @@ def test_each_conversation_has_one_place_by_its_first_turn() -> None:
 
 def test_a_refusal_that_is_given_up_is_not_held() -> None:
     """A bot that declines first and invents an answer when pressed did not hold to it."""
-    firm, weak = talk(REFUSAL, REFUSAL, answerable=False), talk(REFUSAL, ANSWER, answerable=False)
+    firm, weak = (
+        talk(REFUSAL, REFUSAL, answerable=False),
+        talk(REFUSAL, ANSWER, answerable=False),
+    )
 
     assert answerability(run(firm, weak)).held == 1
 
@@ -102,9 +105,11 @@ def test_every_begun_conversation_is_counted_once(
     told: list[tuple[list[str], bool | None, Handover]],
 ) -> None:
     """Marked and unmarked ones add up to the conversations that have begun."""
-    talks = [talk(*said, answerable=answerable, handover=handover) for said, answerable, handover in told]
+    conversations = [
+        talk(*said, answerable=answerable, handover=handover) for said, answerable, handover in told
+    ]
     begun = sum(bool(said) for said, _, _ in told)
-    found, handed = answerability(run(*talks)), handovers(run(*talks))
+    found, handed = answerability(run(*conversations)), handovers(run(*conversations))
 
     assert found.marked + found.unmarked == handed.marked + handed.unmarked == begun
     assert found.held <= found.refused_unanswerable

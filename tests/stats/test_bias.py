@@ -15,9 +15,9 @@ CASES, KNOWLEDGE = bundled()
 MADE = probes(CASES[:6], KNOWLEDGE[:2] + KNOWLEDGE[44:50], language="ja")
 
 
-def score(exhibit: GradingContext, raw: float, judge: str = "turn", **more: object) -> Score:
+def score(context: GradingContext, raw: float, judge: str = "turn", **more: object) -> Score:
     known = {
-        "judge": judge, "conversation": exhibit.conversation, "turn": 1, "state": "scored", "raw": raw,
+        "judge": judge, "conversation": context.conversation, "turn": 1, "state": "scored", "raw": raw,
         "value": raw / 5, "detail": {"correctness": int(raw)} if judge == "turn" else {},
     }  # fmt: skip
     return Score.model_validate(known | more)
@@ -27,22 +27,22 @@ def row(bias: Bias, kind: str, judge: str) -> BiasRow:
     return next(row for row in bias.rows if (row.kind, row.judge) == (kind, judge))
 
 
-def right(probe_sides: dict[str, Probe], exhibit: GradingContext) -> bool:
+def right(probe_sides: dict[str, Probe], context: GradingContext) -> bool:
     """Whether this exhibit is the changed side of no flipped fact."""
-    probe = probe_sides.get(exhibit.conversation)
+    probe = probe_sides.get(context.conversation)
     return probe is None or probe.kind != "flipped_fact"
 
 
 CHANGED = {probe.changed.conversation: probe for probe in MADE}
 
 
-async def perfect(exhibit: GradingContext) -> list[Score]:
-    return [score(exhibit, 5 if right(CHANGED, exhibit) else 1)]
+async def perfect(context: GradingContext) -> list[Score]:
+    return [score(context, 5 if right(CHANGED, context) else 1)]
 
 
-async def flattered(exhibit: GradingContext) -> list[Score]:
+async def flattered(context: GradingContext) -> list[Score]:
     """Gives a 5 to whoever says thank you, and a 4 else."""
-    return [score(exhibit, 5 if "ありがとう" in exhibit.turn.answer.text else 4)]
+    return [score(context, 5 if "ありがとう" in context.turn.answer.text else 4)]
 
 
 async def test_a_perfect_judge_holds_every_bound() -> None:
@@ -77,8 +77,8 @@ async def test_a_judge_that_likes_thanks_is_flagged() -> None:
 async def test_a_judge_that_sees_red_everywhere_catches_nothing() -> None:
     """Right answers must not be red before: the flipped ones have to turn."""
 
-    async def grade(exhibit: GradingContext) -> list[Score]:
-        return [score(exhibit, 3 if right(CHANGED, exhibit) else 1)]
+    async def grade(context: GradingContext) -> list[Score]:
+        return [score(context, 3 if right(CHANGED, context) else 1)]
 
     bias = await measure_bias(MADE, grade)
     flipped = row(bias, "flipped_fact", "turn")
@@ -92,9 +92,9 @@ async def test_noise_that_averages_out_is_not_sure() -> None:
     """Grades that jump up and down by turns keep the mean; the interval tells, and the table says so."""
     padded = [probe.changed.conversation for probe in MADE if probe.kind == "padding"]
 
-    async def grade(exhibit: GradingContext) -> list[Score]:
-        name = exhibit.conversation
-        return [score(exhibit, 3 if name not in padded else 5 - 4 * (padded.index(name) % 2), "groundedness")]
+    async def grade(context: GradingContext) -> list[Score]:
+        name = context.conversation
+        return [score(context, 3 if name not in padded else 5 - 4 * (padded.index(name) % 2), "groundedness")]
 
     found = row(
         await measure_bias([p for p in MADE if p.cluster != "fees-03-"], grade), "padding", "groundedness"
@@ -108,24 +108,24 @@ async def test_every_exhibit_is_graded_once() -> None:
     """One right answer is the base of many pairs and costs one grade."""
     graded: list[str] = []
 
-    async def grade(exhibit: GradingContext) -> list[Score]:
-        graded.append(exhibit.conversation)
-        return await perfect(exhibit)
+    async def grade(context: GradingContext) -> list[Score]:
+        graded.append(context.conversation)
+        return await perfect(context)
 
     bias = await measure_bias(MADE, grade, at_once=3)
 
-    assert len(graded) == len(set(graded)) == bias.exhibits
-    assert bias.exhibits < 2 * bias.probes
+    assert len(graded) == len(set(graded)) == bias.contexts
+    assert bias.contexts < 2 * bias.probes
 
 
 @pytest.mark.parametrize("state", ["failed", "skipped"])
 async def test_what_has_no_grade_is_left_out_and_counted(state: State) -> None:
     """A failed score is no low grade."""
 
-    async def grade(exhibit: GradingContext) -> list[Score]:
-        if exhibit.conversation.endswith("padding"):
-            return [score(exhibit, 5).model_copy(update={"state": state, "raw": None, "value": None})]
-        return await perfect(exhibit)
+    async def grade(context: GradingContext) -> list[Score]:
+        if context.conversation.endswith("padding"):
+            return [score(context, 5).model_copy(update={"state": state, "raw": None, "value": None})]
+        return await perfect(context)
 
     bias = await measure_bias(MADE, grade)
     padded = row(bias, "padding", "turn")
@@ -138,9 +138,9 @@ async def test_what_has_no_grade_is_left_out_and_counted(state: State) -> None:
 async def test_a_judge_of_shares_falls_as_soon_as_it_denies_something() -> None:
     """Of three claims one contradicted is caught: red, although the share fell by a third only."""
 
-    async def grade(exhibit: GradingContext) -> list[Score]:
-        share = 1.0 if right(CHANGED, exhibit) else 2 / 3
-        return [score(exhibit, share, "claims", scale=(0, 1), value=share, detail={})]
+    async def grade(context: GradingContext) -> list[Score]:
+        share = 1.0 if right(CHANGED, context) else 2 / 3
+        return [score(context, share, "claims", scale=(0, 1), value=share, detail={})]
 
     flipped = row(await measure_bias(MADE, grade), "flipped_fact", "claims")
 
@@ -151,8 +151,8 @@ async def test_a_judge_of_shares_falls_as_soon_as_it_denies_something() -> None:
 async def test_a_grader_that_stops_stops_the_measurement() -> None:
     """Nothing is compared when a key is refused."""
 
-    async def grade(exhibit: GradingContext) -> list[Score]:
-        raise PermissionError(exhibit.conversation)
+    async def grade(context: GradingContext) -> list[Score]:
+        raise PermissionError(context.conversation)
 
     with pytest.raises(ExceptionGroup):
         await measure_bias(MADE[:2], grade)
@@ -195,8 +195,8 @@ async def test_the_result_is_json_and_a_table_in_both_languages() -> None:
 
 async def test_the_stand_ins_are_measured_too() -> None:
     """The lexical judges move neither for anger nor for the order of passages; no right answer is red."""
-    stage = a_stage(judges=RUBRICS)
-    bias = await measure_bias(MADE, stage.panel.grade)
+    context = a_stage(judges=RUBRICS)
+    bias = await measure_bias(MADE, context.panel.grade)
 
     for kind in ("angry", "shuffled"):
         assert row(bias, kind, "turn").held is True
@@ -207,9 +207,9 @@ async def test_the_stand_ins_are_measured_too() -> None:
 async def test_a_model_is_measured_through_the_panel() -> None:
     """Grades that know nothing of the text break the bound on flipped facts."""
     async with OpenAIServer() as server:
-        stage = a_stage(server, judges=("turn", "groundedness"))
-        bias = await measure_bias(MADE, stage.panel.grade)
-        await stage.close(None)
+        context = a_stage(server, judges=("turn", "groundedness"))
+        bias = await measure_bias(MADE, context.panel.grade)
+        await context.close(None)
 
-    assert len(server.requests) == bias.exhibits
+    assert len(server.requests) == bias.contexts
     assert row(bias, "flipped_fact", "groundedness").held is False

@@ -196,18 +196,20 @@ def test_which_label_is_looked_for(labels: Sequence[str], support: Sequence[int]
 
 def a_run(answers: Sequence[tuple[str, str | None]], **settings: object) -> Results:
     """A run of labelled rows, each with what was read from its answer ("!": not graded)."""
-    talks, scores = [], []
+    conversations, scores = [], []
     for at, (expected, predicted) in enumerate(answers):
         case = Case(id=f"r{at}", question="文", language="ja", label=expected)
         turn = Turn(index=1, user="文", answer=Answer(text="…"))
         name = f"scripted/r{at}#1"
-        talks.append(Conversation(id=name, case=case, persona="scripted", turns=(turn,)))
+        conversations.append(Conversation(id=name, case=case, persona="scripted", turns=(turn,)))
         detail = {"expected": expected, "predicted": predicted}
         failed = Score(judge="label", conversation=name, turn=1, state="failed")
         graded = failed.model_copy(update={"state": "scored", "value": 0.0, "raw": 0.0, "detail": detail})
         scores.append(failed if predicted == "!" else graded)
     run = Run(id="r", created=datetime(2026, 1, 1, tzinfo=UTC), settings=dict(settings))
-    return Results(run=run, planned=len(talks), conversations=tuple(talks), scores=tuple(scores))
+    return Results(
+        run=run, planned=len(conversations), conversations=tuple(conversations), scores=tuple(scores)
+    )
 
 
 GOOD = a_run([("1", "1"), ("1", "1"), ("0", "0"), ("0", "1"), ("0", None), ("1", "!")])

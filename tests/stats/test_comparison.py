@@ -259,12 +259,12 @@ def test_what_turned_has_both_answers_and_reasons() -> None:
 def test_an_unanswered_turn_turns_red() -> None:
     """The bot's failure is its own."""
     one = a_result(grades_of([0.8, 0.8]))
-    talk = one.conversations[0]
-    failed = talk.turns[0].model_copy(
+    conversation = one.conversations[0]
+    failed = conversation.turns[0].model_copy(
         update={"answer": Answer(text="", error=Failure(kind="timeout", message="late"))}
     )
-    talks = (talk.model_copy(update={"turns": (failed,)}), one.conversations[1])
-    other = one.model_copy(update={"conversations": talks, "scores": one.scores[1:]})
+    conversations = (conversation.model_copy(update={"turns": (failed,)}), one.conversations[1])
+    other = one.model_copy(update={"conversations": conversations, "scores": one.scores[1:]})
 
     assert changes(side_of(one), side_of(other), seed=1).reds.turned_red == 1
 
@@ -274,10 +274,10 @@ def test_what_makes_runs_hard_to_compare_is_said() -> None:
     one = a_side(grades_of([0.8] * 4), turns=3, set={"top": "1"})
     grades = grades_of([0.8] * 6)
     result = a_result(grades, "after", turns=5, set={"top": "4"})
-    talk = result.conversations[0]
-    asked = talk.case.model_copy(update={"question": "別の質問"})
+    conversation = result.conversations[0]
+    asked = conversation.case.model_copy(update={"question": "別の質問"})
     other = result.model_copy(
-        update={"conversations": (talk.model_copy(update={"case": asked}), *result.conversations[1:])}
+        update={"conversations": (conversation.model_copy(update={"case": asked}), *result.conversations[1:])}
     )
     found = changes(one, side_of(other), seed=1)
 

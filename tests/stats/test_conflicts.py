@@ -55,10 +55,10 @@ def judge(request: dict[str, Any]) -> str:
     return reply([CONFLICT], 1) if disagree else reply([], 5)
 
 
-async def grades(exhibit: GradingContext, said: str) -> tuple[dict[str, Score], int]:
+async def grades(context: GradingContext, said: str) -> tuple[dict[str, Score], int]:
     """The scores of a judge that says this, and how many requests they took."""
     async with OpenAIServer(lambda _: said) as server, at(server) as model:
-        scores = await grader(model("judge"), ["turn", "groundedness"])(exhibit, ())
+        scores = await grader(model("judge"), ["turn", "groundedness"])(context, ())
         return {score.judge: score for score in scores}, server.counts["chat"]
 
 
@@ -132,8 +132,8 @@ async def test_where_reference_and_passages_disagree_neither_decides(language: L
     right, other, said = DISAGREE[language]
     conflict = {"reference": right, "passages": other}
     earlier = [a_turn(1, language)] if later else []
-    exhibit = an_exhibit(a_case(language), *earlier)
-    scores, requests = await grades(exhibit, reply([conflict], 2))
+    context = an_exhibit(a_case(language), *earlier)
+    scores, requests = await grades(context, reply([conflict], 2))
 
     turn = scores["turn"]
     assert (turn.state, turn.value, turn.raw) == ("skipped", None, None)
@@ -165,11 +165,11 @@ async def test_what_is_no_conflict_leaves_the_grade(conflicts: Any) -> None:
 @pytest.mark.parametrize("lacks", ["reference", "passages"])
 async def test_a_conflict_needs_both_sides_to_have_been_shown(lacks: str) -> None:
     """A judge that was shown no reference, or no passage, cannot have found them to disagree."""
-    exhibit = an_exhibit(a_case(references=()))
+    context = an_exhibit(a_case(references=()))
     if lacks == "passages":
-        exhibit = an_exhibit(turn=a_turn(1, passages=()))
+        context = an_exhibit(turn=a_turn(1, passages=()))
     conflict = {"reference": "4,180円", "passages": "5,280円"}
-    scores, _ = await grades(exhibit, reply([conflict], 2))
+    scores, _ = await grades(context, reply([conflict], 2))
 
     assert scores["turn"].state == "scored"
 

@@ -51,13 +51,13 @@ def held(world: World, random_: np.random.Generator) -> list[StratifiedTurn]:
     return [
         StratifiedTurn(
             case=f"case-{case}",
-            conversation=f"case-{case}/{talk}",
+            conversation=f"case-{case}/{conversation}",
             value=float(judge[at]),
             stratum="red" if red[at] else "not_red",
             human=BlindGrade(float(people[at]), float(sampled[at])) if sampled[at] else None,
         )
         for at in np.ndindex(*shape)
-        for case, talk, _ in (at,)
+        for case, conversation, _ in (at,)
     ]
 
 
@@ -71,11 +71,13 @@ def truth(world: World) -> float:
 
 def uncorrected(turns: list[StratifiedTurn]) -> tuple[float, float]:
     """The interval of the judge's own score."""
-    talks: dict[str, list[StratifiedTurn]] = {}
+    conversations: dict[str, list[StratifiedTurn]] = {}
     for turn in turns:
-        talks.setdefault(turn.conversation, []).append(turn)
-    means = [sum(t.value for t in talk) / len(talk) for talk in talks.values()]
-    cases = [talk[0].case for talk in talks.values()]
+        conversations.setdefault(turn.conversation, []).append(turn)
+    means = [
+        sum(t.value for t in conversation) / len(conversation) for conversation in conversations.values()
+    ]
+    cases = [conversation[0].case for conversation in conversations.values()]
     found = interval_of_mean(means, cases, seed=1, ends=(0.2, 1.0), draws=300)
     assert found
     return found
@@ -262,7 +264,11 @@ def summary(results: Results) -> Summary:
 def test_the_summary_has_it() -> None:
     """People give every turn of every other conversation one grade less than the judge, give or take one."""
     plain = summary(graded(lambda *_: None))
-    figures = summary(graded(lambda talk, turn: JUDGE[turn] - 1 + (talk % 4 == 1) if talk % 2 else None))
+    figures = summary(
+        graded(
+            lambda conversation, turn: JUDGE[turn] - 1 + (conversation % 4 == 1) if conversation % 2 else None
+        )
+    )
 
     assert (plain.corrected, plain.labels, plain.shortage) == (None, 0, None)
     assert figures.labels == 60
@@ -310,7 +316,7 @@ def test_without_a_target_the_corrected_score_decides_nothing() -> None:
 
 def test_json_has_the_corrected_score() -> None:
     """Score, interval, how many labels and the bias by stratum; null without labels."""
-    figures = summary(graded(lambda talk, turn: 1 + (talk + turn) % 3))
+    figures = summary(graded(lambda conversation, turn: 1 + (conversation + turn) % 3))
     shown = as_json(figures, decide(figures, None, 1.0))["corrected"]
 
     assert list(shown) == ["score", "interval", "n", "bias"]

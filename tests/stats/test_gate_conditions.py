@@ -34,7 +34,7 @@ def shares(hits: int, n: int, repeats: int = 1) -> MeasuredFigure:
     """So many of n questions were answered well, each asked so often."""
     values = [float(place < hits) for place in range(n) for _ in range(repeats)]
     found = clusters(values, [f"q{place}" for place in range(n) for _ in range(repeats)])
-    return MeasuredFigure(found.mean, found, len(values), talks=len(values))
+    return MeasuredFigure(found.mean, found, len(values), conversations=len(values))
 
 
 def checked(text: str, found: MeasuredFigure, level: float | None = 0.95) -> CheckedCondition:

@@ -74,13 +74,13 @@ def test_the_order_is_by_lot_and_questions_stay_whole() -> None:
         for who in ("calm", "angry")
     ]
     parts = batches(plan, 42)
-    told = [talk.id for part in parts for talk in part]
+    told = [conversation.id for part in parts for conversation in part]
 
     assert len(parts) == 8
-    assert sorted(told) == sorted(talk.id for talk in plan)
-    assert all(len({talk.case.id for talk in part}) == 2 for part in parts)
+    assert sorted(told) == sorted(conversation.id for conversation in plan)
+    assert all(len({conversation.case.id for conversation in part}) == 2 for part in parts)
     assert [len(part) for part in parts] == [4] * 8
-    assert told != [talk.id for part in batches(plan, 7) for talk in part]
+    assert told != [conversation.id for part in batches(plan, 7) for conversation in part]
 
 
 @pytest.fixture

@@ -40,8 +40,8 @@ def test_the_interval_is_by_question() -> None:
     """Six conversations on two questions have none; on six, it is of grades that cannot be below 0.2."""
     results = rehearsed("ja")
     apart = tuple(
-        talk.model_copy(update={"case": talk.case.model_copy(update={"id": talk.id})})
-        for talk in results.conversations
+        conversation.model_copy(update={"case": conversation.case.model_copy(update={"id": conversation.id})})
+        for conversation in results.conversations
     )
     found = summary(results.model_copy(update={"conversations": apart}))
 

@@ -19,12 +19,12 @@ PASSAGE = Passage(id="p", text="料金表", source="fees.md")
 def written(folder: Path) -> RunFile:
     """Three conversations, two of them of the same case, each with a turn and a grade."""
     file = a_run(folder, PLAN, "20261121-090400-angry-0001")
-    for talk in PLAN:
-        file.said(talk.id, 1, Utterance(text="いくら？"))
-        file.answered(talk.id, 1, Answer(text="月額です。", passages=(PASSAGE,)))
+    for conversation in PLAN:
+        file.said(conversation.id, 1, Utterance(text="いくら？"))
+        file.answered(conversation.id, 1, Answer(text="月額です。", passages=(PASSAGE,)))
         detail = {"steps": ["a"], "conclusion": "良い", "overall": 4}
         known = {"judge": "turn", "turn": 1, "state": "scored", "value": 0.8, "raw": 4.0, "rubric": "4f1d"}
-        file.graded([Score(conversation=talk.id, reason="良い", detail=detail, **known)])
+        file.graded([Score(conversation=conversation.id, reason="良い", detail=detail, **known)])
     return file
 
 
@@ -45,24 +45,28 @@ def test_what_conversations_share_is_held_once(tmp_path: Path) -> None:
 def test_a_conversation_is_read_when_it_is_asked_for(tmp_path: Path) -> None:
     """One at a time, in the plan's order, as far as it has come by then."""
     with contextlib.closing(written(tmp_path / "runs")) as file:
-        talks = file.talks()
+        conversations = file.conversations()
         file.said(PLAN[0].id, 2, Utterance(text="もう一度"))
         file.answered(PLAN[0].id, 2, Answer(text="はい。"))
-        assert [len(talk.turns) for talk in talks] == [2, 1, 1]
-        assert (len(talks), talks[1], talks[1:]) == (3, file.results().conversations[1], list(talks)[1:])
+        assert [len(conversation.turns) for conversation in conversations] == [2, 1, 1]
+        assert (len(conversations), conversations[1], conversations[1:]) == (
+            3,
+            file.results().conversations[1],
+            list(conversations)[1:],
+        )
 
 
 def test_a_small_value_is_the_same_value() -> None:
     """Equal, copied, printed and dumped like the one it was made of; only smaller."""
-    talk = Conversation(id="a", case=CASE, persona="calm")
-    small = compact(talk)
+    conversation = Conversation(id="a", case=CASE, persona="calm")
+    small = compact(conversation)
 
-    assert small == talk
-    assert small.model_dump() == talk.model_dump()
-    assert repr(small) == repr(talk)
+    assert small == conversation
+    assert small.model_dump() == conversation.model_dump()
+    assert repr(small) == repr(conversation)
     assert small.model_copy(update={"repeat": 2}).repeat == 2
     assert small.repeat == 0
-    assert compact(talk, persona="angry").persona == "angry"
+    assert compact(conversation, persona="angry").persona == "angry"
 
 
 SIZE = """

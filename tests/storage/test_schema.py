@@ -35,7 +35,7 @@ def test_an_earlier_run_is_read_as_it_is(earlier: Path) -> None:
     results = read_run(earlier)
 
     assert len(results.conversations) == results.planned == 4
-    assert all(talk.turns for talk in results.conversations)
+    assert all(conversation.turns for conversation in results.conversations)
     assert {score.judge for score in results.scores} >= {"turn", "groundedness"}
     assert results.verdicts == ()
     assert earlier.read_bytes() == before

@@ -31,7 +31,7 @@ from tests.playing import a_case, a_rich_case, a_run, a_talk
 
 ID = "20261121-090400-angry-0001"
 PLAN = (a_talk(a_rich_case()), a_talk(a_case("en", id="fees-2")), a_talk(a_case(id="fees-3")))
-FIRST, SECOND, THIRD = (talk.id for talk in PLAN)
+FIRST, SECOND, THIRD = (conversation.id for conversation in PLAN)
 ANSWER = Answer(
     text="月額4,180円です。\n", passages=(Passage(id="p", text="料金表", score=0.5),), seconds=1.5
 )

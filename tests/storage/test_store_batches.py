@@ -14,7 +14,7 @@ from simulator.storage.run_file import RunFile, read_run
 from tests.playing import a_case, a_run, a_talk
 
 PLAN = (a_talk(a_case()), a_talk(a_case(id="fees-2")))
-FIRST, SECOND = (talk.id for talk in PLAN)
+FIRST, SECOND = (conversation.id for conversation in PLAN)
 SCORE = Score(judge="turn", conversation=FIRST, turn=1, state="scored", value=0.8, raw=4)
 CALL: tuple[Role, Usage, bool, float] = ("judge", Usage(model="m", tokens_in=10, tokens_out=2), False, 0.5)
 

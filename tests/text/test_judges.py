@@ -47,13 +47,13 @@ def test_a_right_answer_is_scored_with_what_was_counted(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("exhibit", [an_exhibit(), an_exhibit("富士山", turn=2), an_exhibit(" ")])
-def test_a_turn_without_a_reference_is_skipped(name: str, exhibit: GradingContext) -> None:
+@pytest.mark.parametrize("context", [an_exhibit(), an_exhibit("富士山", turn=2), an_exhibit(" ")])
+def test_a_turn_without_a_reference_is_skipped(name: str, context: GradingContext) -> None:
     """Also when only another turn has one."""
-    score = judge(name)(exhibit)
+    score = judge(name)(context)
 
     assert (score.state, score.value, score.raw, score.detail) == ("skipped", None, None, {})
-    assert score.reason == f"ターン{exhibit.turn.index}の正解例がありません"
+    assert score.reason == f"ターン{context.turn.index}の正解例がありません"
 
 
 @pytest.mark.parametrize("name", NAMES)

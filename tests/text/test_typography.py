@@ -67,8 +67,8 @@ def masked(text: str, language: Language) -> dict[str, int]:
 def impolite(text: str, language: Language) -> set[str]:
     turn = Turn(index=1, user="？", answer=Answer(text=text))
     case = Case(id="c", question="？", language=language)
-    exhibit = GradingContext(conversation="c", case=case, persona="calm", turn=turn)
-    return {finding.kind for finding in findings(exhibit)}
+    context = GradingContext(conversation="c", case=case, persona="calm", turn=turn)
+    return {finding.kind for finding in findings(context)}
 
 
 def chosen(text: str, _: Language) -> str | None:

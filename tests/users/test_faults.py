@@ -88,7 +88,7 @@ def test_everything_the_customer_was_given_is_known() -> None:
     )
     again = a_talk((ASKED, OTHER), (line, OTHER), ("だから契約番号はA-1032-55です！", OTHER))
 
-    assert [kinds(a_run(talk)) for talk in told] == [[], [], []]
+    assert [kinds(a_run(conversation)) for conversation in told] == [[], [], []]
     assert kinds(a_run(again)) == [(2, "invented")]
 
 
@@ -106,19 +106,19 @@ def test_another_matter_is_off_goal_unless_straying_is_the_role() -> None:
     line = "ところで、北海道の旅館で露天風呂のおすすめはどこですか？"
 
     assert kinds(a_run(said(line))) == [(2, "off_goal")]
-    talk = said(line).model_copy(update={"persona": "off_topic"})
-    assert kinds(a_run(talk)) == []
+    conversation = said(line).model_copy(update={"persona": "off_topic"})
+    assert kinds(a_run(conversation)) == []
 
 
 def test_repeats_and_lost_roles_are_found_after_the_first_line() -> None:
     """The case's own question is none of the customer's making, whatever it looks like."""
-    talk = a_talk(
+    conversation = a_talk(
         (ASKED, OTHER), ("結論だけを早く教えてください。", OTHER), ("結論だけを早く教えてください！", OTHER)
     )
     role = said("お問い合わせありがとうございます。ご不明な点がございましたらお気軽にお問い合わせください。")
     own = a_talk((text := "契約番号はA-1です。いくらですか？", OTHER), case=a_case(question=text))
 
-    assert kinds(a_run(talk)) == [(3, "repeated")]
+    assert kinds(a_run(conversation)) == [(3, "repeated")]
     assert kinds(a_run(role)) == [(2, "broke_role")]
     assert kinds(a_run(own)) == []
 
@@ -138,11 +138,11 @@ def test_leaving_satisfied_without_an_answer_is_too_early() -> None:
 def test_staying_after_everything_is_answered_is_too_late() -> None:
     """One more turn is tolerated; a model as judge tells completeness where there is no reference."""
     more = [("例外は？", OTHER), ("いつから？", OTHER), ("どこに書いてある？", OTHER)]
-    talk = a_talk((ASKED, TOLD), *more)
+    conversation = a_talk((ASKED, TOLD), *more)
     judged = a_talk((ASKED, "4,800円でございます。"), *more, case=a_case(references=()))
     counted = a_verdict(judged, 1, 5).model_copy(update={"rubric": "lexical-1"})
 
-    assert kinds(a_run(talk)) == [(3, "left_late"), (4, "left_late")]
+    assert kinds(a_run(conversation)) == [(3, "left_late"), (4, "left_late")]
     assert kinds(a_run(a_talk((ASKED, TOLD), more[0]))) == []
     assert kinds(a_run(judged, scores=[a_verdict(judged, 1, 5)])) == [(3, "left_late"), (4, "left_late")]
     assert kinds(a_run(judged, scores=[a_verdict(judged, 1, 4)])) == []
@@ -151,16 +151,22 @@ def test_staying_after_everything_is_answered_is_too_late() -> None:
 
 def test_giving_up_while_answers_help_is_impatient() -> None:
     """Patience is counted in answers of no clear use; giving up when no turn is left is nobody's fault."""
-    talk = a_talk((ASKED, OTHER), ("結論は？", "途中解約には費用がかかります。"))
-    helped, useless = [a_verdict(talk, 2, 4)], [a_verdict(talk, 1, 2), a_verdict(talk, 2, 2)]
+    conversation = a_talk((ASKED, OTHER), ("結論は？", "途中解約には費用がかかります。"))
+    helped, useless = (
+        [a_verdict(conversation, 2, 4)],
+        [a_verdict(conversation, 1, 2), a_verdict(conversation, 2, 2)],
+    )
     person = a_talk((ASKED, OTHER), ("結論は？", "途中解約には費用がかかります。"), persona="demands_person")
 
-    assert kinds(a_run(talk, scores=helped)) == [(2, "impatient")]
-    assert kinds(a_run(talk, scores=[a_verdict(talk, 1, 5), a_verdict(talk, 2, 1)])) == []
-    assert kinds(a_run(talk, scores=helped, people=[a_person("angry", patience=1)])) == []
-    assert kinds(a_run(talk, scores=useless)) == []
-    assert kinds(a_run(talk)) == []
-    assert kinds(a_run(talk, scores=helped, turns=2)) == []
+    assert kinds(a_run(conversation, scores=helped)) == [(2, "impatient")]
+    assert (
+        kinds(a_run(conversation, scores=[a_verdict(conversation, 1, 5), a_verdict(conversation, 2, 1)]))
+        == []
+    )
+    assert kinds(a_run(conversation, scores=helped, people=[a_person("angry", patience=1)])) == []
+    assert kinds(a_run(conversation, scores=useless)) == []
+    assert kinds(a_run(conversation)) == []
+    assert kinds(a_run(conversation, scores=helped, turns=2)) == []
     assert kinds(a_run(person, scores=[a_verdict(person, 2, 4)])) == []
 
 
@@ -193,12 +199,12 @@ def test_the_shelfs_own_phrases_are_no_faults(name: str, language: Language) -> 
     phrases = [
         filled(p, case.question) for lines in persona(name).speaks(language).phrases.values() for p in lines
     ]
-    talks = [
+    conversations = [
         a_talk((case.question, UNRELATED[language]), (line, UNRELATED[language]), case=case, id=f"x#{at}")
         for at, line in enumerate(phrases)
     ]
 
-    assert kinds(a_run(*talks, people=[a_person("angry")])) == []
+    assert kinds(a_run(*conversations, people=[a_person("angry")])) == []
 
 
 def test_every_kind_has_a_reason_in_both_languages() -> None:
@@ -214,25 +220,32 @@ def test_every_kind_has_a_reason_in_both_languages() -> None:
 def test_whatever_is_said_is_read(line: str, language: Language) -> None:
     """No text breaks it, and what the desk said first is never made up."""
     heard = line.strip() or "-"
-    talk = a_talk((QUESTION[language], heard), (line or "-", None), case=a_case(language))
+    conversation = a_talk((QUESTION[language], heard), (line or "-", None), case=a_case(language))
 
-    assert all(fault.kind != "invented" for fault in customer_faults(a_run(talk)))
+    assert all(fault.kind != "invented" for fault in customer_faults(a_run(conversation)))
 
 
 @pytest.mark.parametrize("language", ["ja", "en"])
 def test_a_believable_run_has_no_faults(language: Language) -> None:
     """Until a customer of it says what nobody told them: then that line, and no other, is one."""
     run = rehearsed(language)
-    talk = next(each for each in run.conversations if len(each.turns) > 1)
+    conversation = next(each for each in run.conversations if len(each.turns) > 1)
     line = {"ja": "契約番号はA-1032-55です。", "en": "My contract number is AB-40912."}[language]
-    turns = (talk.turns[0], talk.turns[1].model_copy(update={"user": line}), *talk.turns[2:])
+    turns = (
+        conversation.turns[0],
+        conversation.turns[1].model_copy(update={"user": line}),
+        *conversation.turns[2:],
+    )
     spoilt = [
-        talk.model_copy(update={"turns": turns}) if each is talk else each for each in run.conversations
+        conversation.model_copy(update={"turns": turns}) if each is conversation else each
+        for each in run.conversations
     ]
     found = customer_faults(run.model_copy(update={"conversations": tuple(spoilt)}))
 
     assert customer_faults(run) == ()
-    assert [(fault.conversation, fault.turn, fault.kind) for fault in found] == [(talk.id, 2, "invented")]
+    assert [(fault.conversation, fault.turn, fault.kind) for fault in found] == [
+        (conversation.id, 2, "invented")
+    ]
 
 
 @pytest.mark.parametrize("text", ["\x1b[31m<script>$x", "契約番号はA-1032-55です。", "$question", "-"])

@@ -59,9 +59,9 @@ def test_questions_are_told_from_statements(line: str, language: Language, asks:
 
 def test_the_share_of_questions_leaves_the_first_line_out() -> None:
     """It is the case's."""
-    talk = a_talk((ASKED, OTHER), ("いつから？", OTHER), ("分かりました。", OTHER))
+    conversation = a_talk((ASKED, OTHER), ("いつから？", OTHER), ("分かりました。", OTHER))
 
-    assert questions([talk]) == Figure(value=0.5, n=1, of=2)
+    assert questions([conversation]) == Figure(value=0.5, n=1, of=2)
     assert questions([]).value is None
 
 
@@ -78,13 +78,13 @@ def test_goal_coverage_is_what_the_customer_raises_of_the_goal() -> None:
 
 def test_early_counts_refusals_after_which_customers_left_satisfied() -> None:
     """One of three refusals: the other two were pressed on or given up."""
-    talks = [
+    conversations = [
         a_talk((ASKED, REFUSED), ended=Ended.SATISFIED),
         a_talk((ASKED, REFUSED), ("誰なら？", None), ended=Ended.GAVE_UP),
         a_talk((ASKED, TOLD), ended=Ended.SATISFIED),
         a_talk((ASKED, REFUSED), ended=Ended.BUDGET),
     ]
-    found = early(talks, ScoresByTurn())
+    found = early(conversations, ScoresByTurn())
 
     assert (found.n, found.of) == (1, 3)
 
@@ -92,7 +92,7 @@ def test_early_counts_refusals_after_which_customers_left_satisfied() -> None:
 def test_prompt_counts_complete_answers_that_ended_the_talk() -> None:
     """Within one more turn; who had no turn left to show it is not counted."""
     more = ("例外は？", OTHER)
-    talks = [
+    conversations = [
         a_talk((ASKED, TOLD), ended=Ended.SATISFIED, id="1"),
         a_talk((ASKED, OTHER), (ASKED, TOLD), more, ended=Ended.SATISFIED, id="2"),
         a_talk((ASKED, TOLD), more, more, ended=Ended.SATISFIED, id="3"),
@@ -100,7 +100,7 @@ def test_prompt_counts_complete_answers_that_ended_the_talk() -> None:
         a_talk((ASKED, OTHER), (ASKED, TOLD), ended=Ended.TURN_LIMIT, id="5"),
         a_talk((ASKED, OTHER), ended=Ended.GAVE_UP, id="6"),
     ]
-    found = prompt(talks, ScoresByTurn())
+    found = prompt(conversations, ScoresByTurn())
 
     assert (found.n, found.of) == (2, 4)
 
@@ -124,12 +124,12 @@ def test_thanks_are_told_from_sarcasm_and_requests(line: str, language: Language
 
 def test_thanks_of_the_angry_count_while_nothing_is_answered() -> None:
     """Also as a parting word; those of others and those for an answer do not."""
-    talks = [
+    conversations = [
         a_talk((ASKED, OTHER), ("ありがとうございます。", OTHER), closing="もういいです！"),
         a_talk((ASKED, TOLD), ended=Ended.SATISFIED, closing="どうもありがとう。"),
         a_talk((ASKED, OTHER), ("ありがとうございます。", OTHER), persona="calm"),
     ]
-    found = thanks(talks, ScoresByTurn(a_run(*talks).scores))
+    found = thanks(conversations, ScoresByTurn(a_run(*conversations).scores))
 
     assert (found.n, found.of) == (1, 2)
 
@@ -152,14 +152,14 @@ def voiced_by(who: str, case: str, *lines: str) -> Conversation:
 
 def test_personas_are_guessed_from_lines_that_others_of_them_said() -> None:
     """Two ways of speaking are told apart by other lines of theirs."""
-    talks = [
+    conversations = [
         voiced_by("angry", "1", "いい加減にしてください！早く答えろ！"),
         voiced_by("angry", "2", "いい加減にして！答えろ！早く！"),
         voiced_by("calm", "1", "恐れ入りますが、もう少し詳しくお聞かせいただけますか。"),
         voiced_by("calm", "2", "恐れ入ります。もう少しお聞かせいただければと存じます。"),
     ]
 
-    assert guessed(talks, ()).value == 1
+    assert guessed(conversations, ()).value == 1
 
 
 def test_a_guess_does_not_know_the_very_lines_it_judges() -> None:
@@ -167,9 +167,12 @@ def test_a_guess_does_not_know_the_very_lines_it_judges() -> None:
     mine = ("「$question」と聞いているのです。",)
     people = [a_person("angry", pressing=mine), a_person("calm", pressing=("なるほど、さようですか。",))]
     line = f"「{ASKED.rstrip('？')}」と聞いているのです。"
-    talks = [voiced_by("angry", "1", line), voiced_by("calm", "1", "聞いているのです。なぜでしょう。")]
+    conversations = [
+        voiced_by("angry", "1", line),
+        voiced_by("calm", "1", "聞いているのです。なぜでしょう。"),
+    ]
 
-    assert guessed(talks, people).n == 0
+    assert guessed(conversations, people).n == 0
 
 
 def test_nobody_is_guessed_where_there_is_one_persona() -> None:
@@ -188,16 +191,16 @@ def test_naive_bayes_prefers_the_label_that_a_text_is_like() -> None:
 
 def test_a_run_has_all_figures_with_their_goals() -> None:
     """Given lines are nobody's play; without anything to measure there is no value and no verdict."""
-    talk = a_talk((ASKED, REFUSED), ("契約番号はA-1032-55です。", REFUSED), ended=Ended.SATISFIED)
-    found = customers(a_run(talk))
-    nobody = customers(a_run(talk, replay="earlier"))
+    conversation = a_talk((ASKED, REFUSED), ("契約番号はA-1032-55です。", REFUSED), ended=Ended.SATISFIED)
+    found = customers(a_run(conversation))
+    nobody = customers(a_run(conversation, replay="earlier"))
 
     assert list(found.figures) == [
         "questions", "goal_coverage", "early", "prompt", "invented", "thanks", "persona", "repeated",
         "openings",
     ]  # fmt: skip
     assert found.faults == {"invented": 1, "left_early": 1}
-    assert found.spoilt == ((talk.id, 2),)
+    assert found.spoilt == ((conversation.id, 2),)
     assert found.figures["invented"].value == 0.5
     assert all(each.value is None and each.met is None for each in nobody.figures.values())
 
@@ -221,7 +224,7 @@ def test_lengths_are_never_negative(line: str) -> None:
 def test_facts_that_are_taken_up_are_no_style() -> None:
     """The same fact said by two personas tells nothing of either."""
     facts = Facts(knows=("人数は4名。うち子ども1名",))
-    talks = [
+    conversations = [
         a_talk(
             (ASKED, OTHER),
             (f"{mark}、人数は4名。うち子ども1名", OTHER),
@@ -236,7 +239,7 @@ def test_facts_that_are_taken_up_are_no_style() -> None:
         )
     ]
 
-    assert guessed(talks, ()).of == 4
+    assert guessed(conversations, ()).of == 4
 
 
 def test_a_goal_is_met_or_missed_only_where_there_is_enough_to_tell() -> None:

@@ -139,18 +139,20 @@ def test_broken_toml_is_named(tmp_path: Path) -> None:
 
 def test_the_nearest_script_is_taken() -> None:
     """That of the conversation before that of its case before the one for all."""
-    talk = a_talk()
+    conversation = a_talk()
     every, case, own = ("every",), ("case",), ("own",)
 
-    assert script_of({EVERY_CASE: every, "fees-1": case, talk.id: own}, talk) == own
-    assert script_of({EVERY_CASE: every, "fees-1": case}, talk) == case
-    assert script_of({EVERY_CASE: every, "fees-9": case}, talk) == every
-    assert script_of({"fees-9": case}, talk) is None
+    assert script_of({EVERY_CASE: every, "fees-1": case, conversation.id: own}, conversation) == own
+    assert script_of({EVERY_CASE: every, "fees-1": case}, conversation) == case
+    assert script_of({EVERY_CASE: every, "fees-9": case}, conversation) == every
+    assert script_of({"fees-9": case}, conversation) is None
 
 
 def test_scripts_without_a_conversation_are_told() -> None:
     """A misspelt id shows; the script for every case is always of use."""
-    talk, lines = a_talk(), ("a",)
+    conversation, lines = a_talk(), ("a",)
 
-    assert unused({EVERY_CASE: lines, "fees-1": lines, talk.id: lines, "fee-1": lines}, [talk]) == ("fee-1",)
+    assert unused(
+        {EVERY_CASE: lines, "fees-1": lines, conversation.id: lines, "fee-1": lines}, [conversation]
+    ) == ("fee-1",)
     assert unused({"fees-1": lines}, []) == ("fees-1",)

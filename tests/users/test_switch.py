@@ -52,7 +52,9 @@ def spoilt_run() -> Results:
     first = a_talk((ASKED, OTHER), (MADE_UP, OTHER))
     second = a_talk((ASKED, OTHER), (MADE_UP, None), persona="calm")
     grades = [(first, 1, 5), (first, 2, 1), (second, 1, 4)]
-    return a_run(first, second, scores=[a_verdict(talk, turn, raw) for talk, turn, raw in grades])
+    return a_run(
+        first, second, scores=[a_verdict(conversation, turn, raw) for conversation, turn, raw in grades]
+    )
 
 
 def summary(results: Results, handling: str = "keep") -> Summary:
@@ -85,8 +87,8 @@ def test_excluded_turns_leave_means_and_red_and_are_counted() -> None:
 
 def test_nothing_changes_where_nothing_is_spoilt() -> None:
     """The same summary whatever is asked for."""
-    talk = a_talk((ASKED, OTHER))
-    results = a_run(talk, scores=[a_verdict(talk, 1, 4)])
+    conversation = a_talk((ASKED, OTHER))
+    results = a_run(conversation, scores=[a_verdict(conversation, 1, 4)])
     kept, left_out = summary(results), summary(results, "exclude")
 
     assert kept.simulator.with_spoilt is kept.simulator.without_spoilt is None
@@ -128,8 +130,8 @@ def test_reports_say_what_stands_out(language: Language) -> None:
 
 def test_where_nobody_looked_reports_say_nothing() -> None:
     """And where nothing stands out, they say so."""
-    talk = a_talk((ASKED, OTHER))
-    results = a_run(talk, scores=[a_verdict(talk, 1, 2)])
+    conversation = a_talk((ASKED, OTHER))
+    results = a_run(conversation, scores=[a_verdict(conversation, 1, 2)])
     unseen = summarise(results, rules=RedRules(), judges=("turn",), seed=1)
     gate = decide(unseen, None, 0.05)
 
@@ -141,9 +143,11 @@ def test_where_nobody_looked_reports_say_nothing() -> None:
 def saying(line: Callable[[Conversation], str]) -> Callable[[Conversation], User]:
     """Customers who say this as their second line and leave after it."""
 
-    def plays(talk: Conversation) -> User:
+    def plays(conversation: Conversation) -> User:
         async def says(case: Case, turns: tuple[Turn, ...]) -> Utterance:
-            return Utterance(text=line(talk)) if len(turns) == 1 else Utterance(text="", next="gave_up")
+            return (
+                Utterance(text=line(conversation)) if len(turns) == 1 else Utterance(text="", next="gave_up")
+            )
 
         return says
 
@@ -153,27 +157,32 @@ def saying(line: Callable[[Conversation], str]) -> Callable[[Conversation], User
 async def held(folder: Path, line: Callable[[Conversation], str], **settings: Any) -> Results:
     """A run of two questions whose customers say this."""
     plan = [a_talk(case=a_case(id=name), ended=None) for name in ("one", "two")]
-    stage = a_stage(judges=("turn",), customer_faults="replay", **settings)
-    stage.user = saying(line)  # type: ignore[method-assign, assignment]
+    context = a_stage(judges=("turn",), customer_faults="replay", **settings)
+    context.user = saying(line)  # type: ignore[method-assign, assignment]
     with contextlib.closing(a_file(folder, plan)) as file:
         try:
-            assert await rehearse(file, stage, echo, Quiet()) is None
+            assert await rehearse(file, context, echo, Quiet()) is None
         finally:
-            await stage.close(None)
+            await context.close(None)
         return file.results()
 
 
 async def test_spoilt_conversations_are_held_once_more_and_the_clean_one_counts(tmp_path: Path) -> None:
     """The first stays in the run file, marked; nothing else is held again."""
     results = await held(
-        tmp_path, lambda talk: MADE_UP if talk.id == "angry/one#1" else "どこに書いてありますか。"
+        tmp_path,
+        lambda conversation: MADE_UP if conversation.id == "angry/one#1" else "どこに書いてありますか。",
     )
 
-    assert [talk.id for talk in results.conversations] == ["angry/one#1", "angry/two#1", "angry/one#1~2"]
+    assert [conversation.id for conversation in results.conversations] == [
+        "angry/one#1",
+        "angry/two#1",
+        "angry/one#1~2",
+    ]
     assert results.notes[SUPERSEDED] == {"angry/one#1": "angry/one#1~2"}
     assert len(results.scores) == 6
     left = counted(results)
-    assert [talk.id for talk in left.conversations] == ["angry/two#1", "angry/one#1~2"]
+    assert [conversation.id for conversation in left.conversations] == ["angry/two#1", "angry/one#1~2"]
     assert (left.planned, {score.conversation for score in left.scores}) == (
         2,
         {"angry/two#1", "angry/one#1~2"},
@@ -195,11 +204,13 @@ async def test_a_second_attempt_that_is_spoilt_too_does_not_count(tmp_path: Path
 
 async def test_the_second_attempt_has_another_seed(tmp_path: Path) -> None:
     """Or the same would be said again."""
-    stage = a_stage()
-    talk = a_talk(case=a_case(), ended=None)
+    context = a_stage()
+    conversation = a_talk(case=a_case(), ended=None)
 
-    assert stage._seed(talk) != stage._seed(talk.model_copy(update={"id": talk.id + AGAIN}))
-    await stage.close(None)
+    assert context._seed(conversation) != context._seed(
+        conversation.model_copy(update={"id": conversation.id + AGAIN})
+    )
+    await context.close(None)
 
 
 def test_an_attempt_that_was_cut_off_does_not_stand_in() -> None:
@@ -213,15 +224,17 @@ def test_an_attempt_that_was_cut_off_does_not_stand_in() -> None:
 
 def written(folder: Path, results: Results) -> Path:
     """The run as a file."""
-    plan = [talk.model_copy(update={"turns": (), "ended": None}) for talk in results.conversations]
+    plan = [
+        conversation.model_copy(update={"turns": (), "ended": None}) for conversation in results.conversations
+    ]
     with contextlib.closing(
         RunFile.create(folder / results.run.id, results.run, plan, results.personas)
     ) as file:
-        for talk in results.conversations:
-            for turn in talk.turns:
-                file.said(talk.id, turn.index, Utterance(text=turn.user))
-                file.answered(talk.id, turn.index, turn.answer)
-            file.ended(talk.id, Ended.GAVE_UP, "", "")
+        for conversation in results.conversations:
+            for turn in conversation.turns:
+                file.said(conversation.id, turn.index, Utterance(text=turn.user))
+                file.answered(conversation.id, turn.index, turn.answer)
+            file.ended(conversation.id, Ended.GAVE_UP, "", "")
         file.graded(results.scores)
         return file.path
 
@@ -254,8 +267,8 @@ def test_reports_have_the_same_words_in_both_languages() -> None:
 
 def test_what_customers_said_is_escaped_on_the_page() -> None:
     """Ids and names are the only texts of others in this block."""
-    talk = a_talk((ASKED, OTHER), (MADE_UP, OTHER), persona="<b>x", id="<script>1")
-    results = a_run(talk, scores=[a_verdict(talk, 2, 1)])
+    conversation = a_talk((ASKED, OTHER), (MADE_UP, OTHER), persona="<b>x", id="<script>1")
+    results = a_run(conversation, scores=[a_verdict(conversation, 2, 1)])
     found = summary(results)
 
     assert "<script>1" not in render(results, found, decide(found, None, 0.05), "en")

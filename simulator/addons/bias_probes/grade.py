@@ -51,10 +51,10 @@ class ProbeRun:
             raise InputError(msg)
         known = endpoints(settings)
         self.settings = probed_with(settings, wish.judges, by_model=known["judge"] is not None)
-        self.stage = RunContext(self.settings, known, (), Ledger.of(self.settings))
-        names = dict(zip(self.settings.judges, self.stage.judges, strict=True))
+        self.context = RunContext(self.settings, known, (), Ledger.of(self.settings))
+        names = dict(zip(self.settings.judges, self.context.judges, strict=True))
         self.judges = tuple(names[name] for name in wish.judges)
-        self.panel = Panel([j for j in self.stage.panel.judgings if set(graders_of(j)) & set(self.judges)])
+        self.panel = Panel([j for j in self.context.panel.judgings if set(graders_of(j)) & set(self.judges)])
         self.states: Counter[str] = Counter()
         self.rubrics: dict[str, Counter[str]] = {judge: Counter() for judge in self.judges}
 
@@ -64,7 +64,7 @@ class ProbeRun:
         return Path(self.wish.cases).name if self.wish.cases else BUNDLED
 
     @property
-    def exhibits(self) -> list[GradingContext]:
+    def contexts(self) -> list[GradingContext]:
         """What is graded, each once: the right answer of many pairs is one."""
         return list({e.conversation: e for p in self.probes for e in (p.base, p.changed)}.values())
 
@@ -72,15 +72,15 @@ class ProbeRun:
     def grader(self) -> Grader:
         """Who grades: a model where one may be asked, else a stand-in, or functions alone."""
         rubrics = [
-            j for j in self.judges if isinstance(self.stage.judges[j], Rubric) or j in shelves.form_names()
+            j for j in self.judges if isinstance(self.context.judges[j], Rubric) or j in shelves.form_names()
         ]
         if not rubrics:
             return "by_function"
-        return "by_stand_in" if self.stage.models()["judge"] == LEXICAL else "by_model"
+        return "by_stand_in" if self.context.models()["judge"] == LEXICAL else "by_model"
 
     def forecast(self) -> Spending:
         """Calls, tokens and dollars at most, from the real prompts."""
-        return forecast(self.stage, self.panel, self.exhibits)
+        return forecast(self.context, self.panel, self.contexts)
 
     async def grade(self, progress: Callable[[Score], None] = lambda _: None) -> Bias:
         """All of them graded and compared, and every connection closed.
@@ -88,9 +88,9 @@ class ProbeRun:
         Raises BudgetSpent, or what makes grading impossible.
         """
 
-        async def one(exhibit: GradingContext) -> list[Score]:
+        async def one(context: GradingContext) -> list[Score]:
             await asyncio.sleep(0)  # judges that never wait would keep Ctrl-C waiting
-            graded = await self.panel.grade(exhibit)
+            graded = await self.panel.grade(context)
             scores = sorted(
                 (score for score in graded if score.judge in self.judges),
                 key=lambda score: self.judges.index(score.judge),
@@ -106,7 +106,7 @@ class ProbeRun:
         except BaseExceptionGroup as group:
             raise worst_of(group) from None
         finally:
-            await self.stage.close(None)
+            await self.context.close(None)
 
     def keep(self, bias: Bias) -> dict[str, Path | None]:
         """Writes what was found, one file a judge; None where more pairs were known before."""
@@ -126,8 +126,8 @@ class ProbeRun:
 
     def _model(self, judge: str) -> str:
         """Who graded: the model, the stand-in, or for a function whichever models it may ask."""
-        models = self.stage.models()
-        if isinstance(self.stage.judges[judge], Rubric) or judge in shelves.form_names():
+        models = self.context.models()
+        if isinstance(self.context.judges[judge], Rubric) or judge in shelves.form_names():
             return models["judge"]
         return models["embed"] if judge == "cosine" else LEXICAL
 

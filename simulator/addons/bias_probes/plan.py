@@ -51,7 +51,7 @@ class Source(Value):
         """Everything that is shown beside the answer: all passages, and the question."""
         return "\n".join([self.case.question, *(passage.text for passage in self.passages)])
 
-    def exhibit(
+    def context(
         self,
         mark: str = "",
         answer: str | None = None,
@@ -206,21 +206,21 @@ def probes(
 def _of_case(source: Source, seed: int) -> Iterator[Probe]:
     draw = _drawing(seed, source, "manner")
     yield from _flipped(source, seed)
-    language, base = source.case.language, source.exhibit()
+    language, base = source.case.language, source.context()
     courtesy = [draw.choice(_text(language, place)) for place in ("before", "after")]
     padded = _joined([courtesy[0], source.answer, courtesy[1]], language)
-    yield _probe("padding", source, base, source.exhibit("padding", answer=padded))
+    yield _probe("padding", source, base, source.context("padding", answer=padded))
     curt = plainly(source.answer, language)
     if curt == source.answer:
         curt = _joined([curt, _text(language, "curt_end")], language)
-    yield _probe("curt", source, base, source.exhibit("curt", answer=curt))
+    yield _probe("curt", source, base, source.context("curt", answer=curt))
     asked = Template(draw.choice(_text(language, "angry"))).substitute(question=_ended(source.case))
-    yield _probe("angry", source, base, source.exhibit("angry", question=asked))
+    yield _probe("angry", source, base, source.context("angry", question=asked))
     if (order := _shuffled(source.passages, draw)) is not None:
-        yield _probe("shuffled", source, base, source.exhibit("shuffled", passages=order))
+        yield _probe("shuffled", source, base, source.context("shuffled", passages=order))
     if further := further_sentences(source)[:1]:
         longer = _joined([source.answer, *further], language)
-        yield _probe("longer", source, base, source.exhibit("longer", answer=longer), new=further[0])
+        yield _probe("longer", source, base, source.context("longer", answer=longer), new=further[0])
 
 
 def _flipped(source: Source, seed: int) -> Iterator[Probe]:
@@ -262,8 +262,8 @@ def _varied(flips: Sequence[Flip], most: int, draw: Random) -> list[Flip]:
 
 def _flip_probe(source: Source, flip: Flip, number: int) -> Probe:
     sort = _text(source.case.language, "sorts")[flip.sort]
-    changed = source.exhibit(f"flipped-{number}", answer=flip.text)
-    probe = _probe("flipped_fact", source, source.exhibit(), changed, old=flip.old, new=flip.new, sort=sort)
+    changed = source.context(f"flipped-{number}", answer=flip.text)
+    probe = _probe("flipped_fact", source, source.context(), changed, old=flip.old, new=flip.new, sort=sort)
     return probe.model_copy(update={"sort": flip.sort})
 
 
@@ -275,7 +275,7 @@ def _twins(known: Sequence[Source], first: Language) -> Iterator[Probe]:
     other: Language = "en" if first == "ja" else "ja"
     for pair in by_cluster.values():
         if first in pair and other in pair:
-            yield _probe("twin", pair[first], pair[first].exhibit(), pair[other].exhibit())
+            yield _probe("twin", pair[first], pair[first].context(), pair[other].context())
 
 
 def _probe(kind: Kind, source: Source, base: GradingContext, changed: GradingContext, **words: str) -> Probe:

@@ -36,7 +36,7 @@ class ProbeReport:
         for language in self.languages:
             self._line("")
             self._line(TEXTS(language, "probes_title"), "bold underline")
-            self._line(TEXTS(language, "probes_of", n=f"{self.bias.probes:,}", all=f"{self.bias.exhibits:,}"))
+            self._line(TEXTS(language, "probes_of", n=f"{self.bias.probes:,}", all=f"{self.bias.contexts:,}"))
             self._line(who[language])
             self._tables(language)
             self._line("")

@@ -55,16 +55,16 @@ def frozen_sets(check: Path, judges: Sequence[str], folder: Path = judge_trust.F
     return tuple(found)
 
 
-async def drift(stage: RunContext, frozen: Frozen, *, seed: int, rows: int = ROWS) -> Drift:
+async def drift(context: RunContext, frozen: Frozen, *, seed: int, rows: int = ROWS) -> Drift:
     """Grades at most so many of the frozen rows anew, past the cache, with the judge of this run."""
     calibration = frozen.calibration
     old = dict(calibration.rows)
     name = JudgeName.of(calibration.judge)
     file = read_labels(frozen.path)
     drawn = sample([row for row in file.rows if row.case.id in old], rows, seed)
-    sitting = LabelledRun(stage, name.judge)
-    with _asked_anew(stage.connections.cache):
-        graded = await sitting.grade(drawn, apart=mark_between_references(file.rows))
+    runner = LabelledRun(context, name.judge)
+    with _asked_anew(context.connections.cache):
+        graded = await runner.grade(drawn, apart=mark_between_references(file.rows))
     new = grades_of(graded, name.field)
     failed = sum(each.score.state == "failed" for each in graded)
     rubrics = {each.score.rubric for each in graded if each.score.rubric}

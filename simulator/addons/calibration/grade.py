@@ -10,7 +10,7 @@ from simulator.runner.labelled import (
     LabelFile,
     LabelledAnswer,
     RowGrade,
-    exhibit_of,
+    context_of,
     grades_of,
 )
 from simulator.stats import agreement
@@ -126,7 +126,7 @@ def _marked(grade: RowGrade, label: Dimension, domain: str, apart: str) -> Label
 def _trivial(row: LabelledAnswer, apart: str) -> dict[str, float]:
     """What can be said without judging, as far as the row has something to compare with."""
     case, answer = row.case, row.case.answer or ""
-    references = exhibit_of(row, apart).references
+    references = context_of(row, apart).references
     found = {"length": agreement.length(answer)}
     if case.contexts:
         found["token_precision"] = agreement.token_precision(answer, case.contexts, case.language)

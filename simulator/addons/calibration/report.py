@@ -28,8 +28,8 @@ from simulator.runner.labelled import (
     LabelFile,
     LabelledAnswer,
     LabelledRun,
+    context_of,
     dimension,
-    exhibit_of,
     filed,
     forecast,
     judged_with,
@@ -300,8 +300,8 @@ class CalibrationRun:
         self.rows: list[LabelledAnswer] = sample(labelled, wish.limit, settings.seed)
         known = endpoints(settings)
         self.settings = judged_with(settings, self.name.judge, by_model=known["judge"] is not None)
-        self.stage = RunContext(self.settings, known, (), Ledger.of(self.settings))
-        self.judge = filed(self.stage, self.name.judge)
+        self.context = RunContext(self.settings, known, (), Ledger.of(self.settings))
+        self.judge = filed(self.context, self.name.judge)
         self._check_field()
 
     @property
@@ -325,16 +325,16 @@ class CalibrationRun:
         """The mark between acceptable answers, where the file has them in one text."""
         return mark_between_references(self.file.rows)
 
-    def sitting(self) -> LabelledRun:
+    def runner(self) -> LabelledRun:
         """The judge at its work; a model's grades are kept beside the result until that is stored."""
-        return LabelledRun(self.stage, self.judge, self.folder / f".{self.file_name}.partial.jsonl")
+        return LabelledRun(self.context, self.judge, self.folder / f".{self.file_name}.partial.jsonl")
 
-    async def grade(self, sitting: LabelledRun, progress: Callable[[Score], None]) -> list[GradedRow]:
+    async def grade(self, runner: LabelledRun, progress: Callable[[Score], None]) -> list[GradedRow]:
         """All rows graded, and every connection closed."""
         try:
-            return await sitting.grade(self.rows, apart=self.apart, progress=progress)
+            return await runner.grade(self.rows, apart=self.apart, progress=progress)
         finally:
-            await self.stage.close(None)
+            await self.context.close(None)
 
     def compare(self, graded: list[GradedRow]) -> LabelComparison:
         """The figures."""
@@ -351,10 +351,10 @@ class CalibrationRun:
 
     def grader(self) -> tuple[Grader, str]:
         """Who graded, and its name: a model, a stand-in, or a function without one."""
-        models = self.stage.models()
-        if isinstance(self.stage.judges[self.judge], Rubric):
+        models = self.context.models()
+        if isinstance(self.context.judges[self.judge], Rubric):
             return ("by_stand_in" if models["judge"] == LEXICAL else "by_model"), models["judge"]
-        asked = [models[role] for role in self.stage.ledger.roles]
+        asked = [models[role] for role in self.context.ledger.roles]
         return ("by_model", ", ".join(dict.fromkeys(asked))) if asked else ("by_function", LEXICAL)
 
     def calibration(self, compared: LabelComparison) -> Calibration:
@@ -376,13 +376,13 @@ class CalibrationRun:
             scale=compared.figures.scale,
         )
 
-    def forecast(self, sitting: LabelledRun) -> Spending:
+    def forecast(self, runner: LabelledRun) -> Spending:
         """Calls, tokens and dollars at most, from the real prompts; nothing where no model grades."""
-        return forecast(self.stage, sitting.panel, [exhibit_of(row) for row in self.rows])
+        return forecast(self.context, runner.panel, [context_of(row) for row in self.rows])
 
     def _check_field(self) -> None:
         """A part that the form does not have is told before it is paid for; stand-ins have their own."""
-        judge, field = self.stage.judges[self.judge], self.name.field
-        by_model = self.stage.models()["judge"] != LEXICAL
+        judge, field = self.context.judges[self.judge], self.name.field
+        by_model = self.context.models()["judge"] != LEXICAL
         if field and by_model and isinstance(judge, Rubric) and field not in judge.fields:
             raise UnknownName(f"part of {self.judge}", field, judge.fields)

@@ -28,8 +28,8 @@ from simulator.runner.context import RunContext
 from simulator.runner.labelled import (
     Dimension,
     LabelledAnswer,
+    context_of,
     dimension,
-    exhibit_of,
     forecast,
     mark_between_references,
     read_labels,
@@ -136,10 +136,10 @@ class LabelledAnswers:
         self.unlabelled = len(self.file.rows) - len(labelled)
         self.judges = OutputJudges(outputs)
         plain = settings.model_copy(update={"judges": self.judges.names_given, "judging": "separate"})
-        self.stage = RunContext(plain, endpoints(settings), (), Ledger.of(settings))
-        self.panel = self.judges.panel(self.stage.grading.judgings, ())
+        self.context = RunContext(plain, endpoints(settings), (), Ledger.of(settings))
+        self.panel = self.judges.panel(self.context.grading.judgings, ())
         apart = mark_between_references(self.file.rows)
-        self.exhibits = [exhibit_of(row, apart) for row in self.rows]
+        self.contexts = [context_of(row, apart) for row in self.rows]
 
     def _name(self, given: str | None) -> str:
         if given is not None:
@@ -161,50 +161,50 @@ class LabelledAnswers:
     def forecast(self) -> Spending:
         """Calls, tokens and dollars at most; nothing where no model grades."""
         shown: dict[str, list[GradingContext]] = {}
-        for exhibit in self.exhibits:
-            for part in splitting.parts_of(self.outputs, exhibit).parts:
+        for context in self.contexts:
+            for part in splitting.parts_of(self.outputs, context).parts:
                 for metric in part.metrics:
-                    shown.setdefault(metric.judge, []).append(splitting.exhibit_of(part, exhibit))
+                    shown.setdefault(metric.judge, []).append(splitting.context_of(part, context))
         inner = {name: Panel(judgings) for name, (judgings, _) in self.panel.judgings_of.items()}
-        return together([forecast(self.stage, inner[name], exhibits) for name, exhibits in shown.items()])
+        return together([forecast(self.context, inner[name], contexts) for name, contexts in shown.items()])
 
     async def evidence(self, told: Callable[[Score], None]) -> Evidence:
         """All rows graded, and every connection closed; raises what makes grading impossible."""
         try:
             graded = await self._graded(told)
         finally:
-            await self.stage.close(None)
+            await self.context.close(None)
         judged = [
             each
-            for row, exhibit, scores in zip(self.rows, self.exhibits, graded, strict=True)
-            for each in self._judged(row, exhibit, scores)
+            for row, context, scores in zip(self.rows, self.contexts, graded, strict=True)
+            for each in self._judged(row, context, scores)
         ]
         states = [score.state for scores in graded for score in scores]
         return Evidence(tuple(judged), self.unlabelled, states.count("skipped"), states.count("failed"))
 
     async def _graded(self, told: Callable[[Score], None]) -> list[list[Score]]:
-        found: list[list[Score]] = [[] for _ in self.exhibits]
+        found: list[list[Score]] = [[] for _ in self.contexts]
         waiting = iter(range(len(found)))
 
         async def work() -> None:
             for at in waiting:
                 await asyncio.sleep(0)  # judges that never wait would keep Ctrl-C waiting
-                found[at] = await self.panel.grade(self.exhibits[at])
+                found[at] = await self.panel.grade(self.contexts[at])
                 told(found[at][0]) if found[at] else None
 
         try:
             async with asyncio.TaskGroup() as tasks:
-                for _ in range(min(len(found), self.stage.settings.calls)):
+                for _ in range(min(len(found), self.context.settings.calls)):
                     tasks.create_task(work())
         except BaseExceptionGroup as group:
             raise worst_of(group) from None
         return found
 
     def _judged(
-        self, row: LabelledAnswer, exhibit: GradingContext, scores: Iterable[Score]
+        self, row: LabelledAnswer, context: GradingContext, scores: Iterable[Score]
     ) -> Iterable[LabelledScore]:
         """The row's scores with its labels; an output that is its reference is not what is wrong."""
-        split = splitting.parts_of(self.outputs, exhibit).parts
+        split = splitting.parts_of(self.outputs, context).parts
         same = {part.output: splitting.is_reference(part) for part in split}
         for score in scores:
             output = score.detail.get("output")
@@ -238,7 +238,11 @@ def evidence_of(results: Results, summary: Summary, judges: tuple[str, ...], by:
             " or name a file of labelled answers."
         )
         raise RunFileError(msg)
-    turns = {(talk.id, turn.index): (talk, turn) for talk in results.conversations for turn in talk.turns}
+    turns = {
+        (conversation.id, turn.index): (conversation, turn)
+        for conversation in results.conversations
+        for turn in conversation.turns
+    }
     judged: list[LabelledScore] = []
     failed = skipped = 0
     for score in results.scores:
@@ -273,22 +277,24 @@ def _judge(score: Score) -> str:
 
 
 def _judged(
-    score: Score, talk: Conversation, turn: Turn, *, right: bool, by: str | None
+    score: Score, conversation: Conversation, turn: Turn, *, right: bool, by: str | None
 ) -> Iterator[LabelledScore]:
     output = str(score.detail.get("output", DEFAULT))
-    judge, same = _judge(score), is_reference(_part(output, talk, turn))
+    judge, same = _judge(score), is_reference(_part(output, conversation, turn))
     value = measured(score, judge, same=same)
     whole = output == DEFAULT
     if value is None or (same and not right and not whole):
         return  # of a wrong answer, an output that is its reference is not the cause
-    domains = {"tags": talk.case.tags, "persona": (talk.persona,)}.get(by or "", ("",)) or ("",)
+    domains = {"tags": conversation.case.tags, "persona": (conversation.persona,)}.get(by or "", ("",)) or (
+        "",
+    )
     for domain in domains:
-        yield LabelledScore(judge, output, domain, value, score.scale, right, talk.case.id)
+        yield LabelledScore(judge, output, domain, value, score.scale, right, conversation.case.id)
 
 
-def _part(output: str, talk: Conversation, turn: Turn) -> Part:
+def _part(output: str, conversation: Conversation, turn: Turn) -> Part:
     """The output of an answer as it was graded, without the file that named its judges."""
-    references = talk.case.references_at(turn.index)
+    references = conversation.case.references_at(turn.index)
     if output == DEFAULT:
         return Part(output, (), output_text(turn.answer.text), tuple(map(output_text, references)))
     objects = [found for text in references if (found := whole_object(text)) is not None]

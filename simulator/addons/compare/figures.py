@@ -105,31 +105,31 @@ class TurnPairs(NamedTuple):
 
 def matched(one: Results, other: Results) -> TurnPairs:
     """Pairs by case, persona, repeat and turn, as long as the customer's lines are the same."""
-    theirs = {_key(talk): talk for talk in other.conversations}
+    theirs = {_key(conversation): conversation for conversation in other.conversations}
     pairs: list[Pair] = []
     differing = alone = 0
-    for talk in one.conversations:
-        beside = theirs.pop(_key(talk), None)
+    for conversation in one.conversations:
+        beside = theirs.pop(_key(conversation), None)
         if beside is None:
-            alone += len(talk.turns)
+            alone += len(conversation.turns)
             continue
-        case = (talk if one.run.id > other.run.id else beside).case
-        same = list(_same(talk, beside, case))
+        case = (conversation if one.run.id > other.run.id else beside).case
+        same = list(_same(conversation, beside, case))
         found = [
-            Pair(one.run.id, other.run.id, *both, talk.repeat)
+            Pair(one.run.id, other.run.id, *both, conversation.repeat)
             for both in same
             if not any(each.turn.unrecorded for each in both)
         ]
-        shorter, longer = sorted((len(talk.turns), len(beside.turns)))
+        shorter, longer = sorted((len(conversation.turns), len(beside.turns)))
         pairs += found
         differing += shorter - len(same)
         alone += longer - shorter + len(same) - len(found)
-    alone += sum(len(talk.turns) for talk in theirs.values())
+    alone += sum(len(conversation.turns) for conversation in theirs.values())
     return TurnPairs(tuple(pairs), differing, alone)
 
 
-def _key(talk: Conversation) -> Key:
-    return talk.case.id, talk.persona, talk.repeat
+def _key(conversation: Conversation) -> Key:
+    return conversation.case.id, conversation.persona, conversation.repeat
 
 
 def _same(
@@ -147,13 +147,13 @@ def _same(
         yield _exhibit(one, case, at), _exhibit(other, case, at)
 
 
-def _exhibit(talk: Conversation, case: Case, at: int) -> GradingContext:
+def _exhibit(conversation: Conversation, case: Case, at: int) -> GradingContext:
     return GradingContext(
-        conversation=talk.id,
+        conversation=conversation.id,
         case=case,
-        persona=talk.persona,
-        turn=talk.turns[at],
-        earlier=talk.turns[:at],
+        persona=conversation.persona,
+        turn=conversation.turns[at],
+        earlier=conversation.turns[:at],
     )
 
 

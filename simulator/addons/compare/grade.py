@@ -174,7 +174,7 @@ class PairPrompt:
         said = _said_before(shown)
         passages, left_out = _passages(pair)
         references = pair.one.references or (nothing,)
-        answers = [exhibit.turn.answer.text for exhibit in shown]
+        answers = [context.turn.answer.text for context in shown]
         question = shown[0].turn.user
         # Neither bot can know the code of any block: it depends on what the other one said.
         seal = fingerprint(
@@ -216,7 +216,7 @@ def _said_before(shown: tuple[GradingContext, GradingContext]) -> list[tuple[str
 def _passages(pair: Pair) -> tuple[list[str], int]:
     """What either run retrieved, once each and in one order for all readings, and how many do not fit."""
     sides = sorted([(pair.a, pair.one), (pair.b, pair.other)], key=lambda side: side[0])
-    found = [passage for _, exhibit in sides for passage in exhibit.turn.answer.passages]
+    found = [passage for _, context in sides for passage in context.turn.answer.passages]
     texts = list(dict.fromkeys(passage.text for passage in found))
     shown: list[str] = []
     used = 0
@@ -243,8 +243,8 @@ def by_rule(pair: Pair) -> Outcome | None:
     return outcome(pair, "rule", "tie", reason=WORDS(language, "same_answer")) if one == other else None
 
 
-def _failed(exhibit: GradingContext) -> bool:
-    return exhibit.turn.answer.error is not None or not exhibit.turn.answer.text.strip()
+def _failed(context: GradingContext) -> bool:
+    return context.turn.answer.error is not None or not context.turn.answer.text.strip()
 
 
 class PairModelJudge:
@@ -350,22 +350,22 @@ class Merit(NamedTuple):
     parts: tuple[tuple[str, float], ...]
 
 
-def merit(exhibit: GradingContext) -> Merit:
+def merit(context: GradingContext) -> Merit:
     """By its reference and passages; without a reference by passages and question, or by the question alone.
 
     Where a right answer declines or comforts, by the rules of the turn judge's stand-in.
     """
-    reading = Reading(exhibit)
+    reading = Reading(context)
     if reading.expected != "answer":
         score = turn(reading).detail["score"]
         return _mean(("conduct", float(score) if isinstance(score, (int, float)) else 0.0, 1))
-    if exhibit.references and reading.passages:
+    if context.references and reading.passages:
         return _mean(("agreement", reading.agreement.score, 1), ("support", _supported(reading), 1))
-    if exhibit.references:
+    if context.references:
         return _mean(("agreement", reading.agreement.score, 1))
     if reading.passages:
         return _mean(("support", _supported(reading), 1), ("question", reading.covered, TAKES_UP))
-    return _mean(("question", shared(exhibit.turn.user, exhibit.turn.answer.text), 1))
+    return _mean(("question", shared(context.turn.user, context.turn.answer.text), 1))
 
 
 def shared(question: str, answer: str) -> float:

@@ -269,10 +269,14 @@ class Consistency(Value):
 
 def consistency(results: Results) -> Consistency:
     """What a run's answers to the same questions have in common; asks nobody."""
-    talks = [talk for talk in results.conversations if any(_is_said(turn) for turn in talk.turns)]
+    conversations = [
+        conversation
+        for conversation in results.conversations
+        if any(_is_said(turn) for turn in conversation.turns)
+    ]
     groups: dict[str, list[Conversation]] = defaultdict(list)
-    for talk in talks:
-        groups[subject(talk.case)].append(talk)
+    for conversation in conversations:
+        groups[subject(conversation.case)].append(conversation)
     cases = tuple(_of_group(case, members) for case, members in groups.items() if len(members) > 1)
     low, high = _interval(cases)
     return Consistency(cases=cases, beside=tuple(_beside(list(groups.values()))), low=low, high=high)
@@ -330,10 +334,14 @@ def _beside(groups: Sequence[Sequence[Conversation]]) -> Iterator[Clash]:
     by_passages: dict[tuple[str, ...], list[Sequence[Conversation]]] = defaultdict(list)
     for members in groups:
         languages = {
-            (talk.case.language, *sorted(talk.case.passages)) for talk in members if talk.case.passages
+            (conversation.case.language, *sorted(conversation.case.passages))
+            for conversation in members
+            if conversation.case.passages
         }
         for key in sorted(languages):
-            by_passages[key].append([talk for talk in members if talk.case.language == key[0]])
+            by_passages[key].append(
+                [conversation for conversation in members if conversation.case.language == key[0]]
+            )
     for sharing in by_passages.values():
         for one, other in combinations(sharing, 2):
             found = (clash for a in one for b in other for clash in _statements(a, b, "same_passages"))

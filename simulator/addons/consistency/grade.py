@@ -14,7 +14,7 @@ from simulator.core import replies
 from simulator.core.errors import AccessDenied, ModelFailure, RunFileError
 from simulator.core.replies import Reply
 from simulator.core.templates import Texts, check_languages, fingerprint, quote, read_toml, render, stable_int
-from simulator.core.types import Conversation, Language, Message, Query, Rag, Results, Turn, Value
+from simulator.core.types import Bot, Conversation, Language, Message, Query, Results, Turn, Value
 from simulator.models.client import Messages, Model
 from simulator.runner.context import RunContext
 from simulator.runner.conversation import ask
@@ -71,18 +71,18 @@ class TurnFollowUps(Value):
 class Target(Value):
     """A turn to be examined, within its conversation."""
 
-    talk: Conversation
+    conversation: Conversation
     turn: Turn
 
     @property
     def key(self) -> tuple[str, int]:
         """What the turn is known by."""
-        return self.talk.id, self.turn.index
+        return self.conversation.id, self.turn.index
 
     @property
     def earlier(self) -> tuple[Turn, ...]:
         """The turns before it."""
-        return self.talk.turns[: self.turn.index - 1]
+        return self.conversation.turns[: self.turn.index - 1]
 
 
 FILE = Path(__file__).with_name("prompts.toml")
@@ -133,13 +133,13 @@ class Prompts:
 
     def examiner(self, target: Target, count: int) -> Messages:
         """The order to write follow-up questions about one answer."""
-        fields = self._tables[target.talk.case.language]["fields"]
+        fields = self._tables[target.conversation.case.language]["fields"]
         form = _form({"thoughts": fields["thoughts"]}, fields)
         return self._messages("examiner", target, {}, count=str(count), form=form)
 
     def comparer(self, target: Target, asked: FollowUp, later: str) -> Messages:
         """The order to compare the answer with the one that a follow-up question got."""
-        fields = self._tables[target.talk.case.language]["fields"]
+        fields = self._tables[target.conversation.case.language]["fields"]
         keys = ("reasoning", "first_quote", "later_quote", "verdict")
         form = replies.skeleton({key: ("text", str(fields[key])) for key in keys})
         said = {"claim": asked.claim, "followup": asked.question, "later": later}
@@ -151,7 +151,7 @@ class Prompts:
 
     def _messages(self, order: str, target: Target, said: dict[str, str], **plain: str) -> Messages:
         """The material under tags whose codes depend on all of it, so that nothing quoted can forge one."""
-        language = target.talk.case.language
+        language = target.conversation.case.language
         lines = _before(target)
         said = {"question": target.turn.user, "answer": target.turn.answer.text, **said}
         seal = fingerprint(*(text for line in lines for text in line), *said.values())
@@ -200,7 +200,7 @@ def _letters(text: str) -> list[tuple[str, int]]:
 
 def _before(target: Target) -> list[tuple[str, str]]:
     who = {"user": "customer", "assistant": "desk"}
-    lines = [(who[message.role], message.content) for message in target.talk.case.history]
+    lines = [(who[message.role], message.content) for message in target.conversation.case.history]
     for turn in target.earlier:
         lines += [("customer", turn.user), ("desk", turn.answer.text)]
     return [(who, text[:LONGEST_SAID]) for who, text in lines]
@@ -230,7 +230,7 @@ _ENDS = "。.．!！?？ 　"
 
 def stand_in_follow_ups(target: Target, count: int) -> tuple[FollowUp, ...]:
     """Questions about the figures of an answer, then about what it says is not so."""
-    answer, language = target.turn.answer.text, target.talk.case.language
+    answer, language = target.turn.answer.text, target.conversation.case.language
     asked = (*_by_figure(answer, language), *_by_denial(answer, language)) or _by_claim(answer, language)
     found = {each.question: each for each in asked}
     return tuple(found.values())[:count]
@@ -238,7 +238,7 @@ def stand_in_follow_ups(target: Target, count: int) -> tuple[FollowUp, ...]:
 
 def compare(target: Target, asked: FollowUp, later: str) -> Verdict:
     """How the later answer goes with the claim: by its figures, by yes and no, or not at all."""
-    language = target.talk.case.language
+    language = target.conversation.case.language
     # An admission is told apart from what is then said.
     admits = [bool(_ADMITS.search(sentence)) for sentence in sentences(later)]
     said = "\n".join(
@@ -328,13 +328,13 @@ Form = TypeVar("Form", Questions, Comparison)
 class Examiner:
     """Writes the questions and compares the answers: by models, or by rule where there are none."""
 
-    def __init__(self, stage: RunContext, questions: int) -> None:
+    def __init__(self, context: RunContext, questions: int) -> None:
         """`questions` is the most that are asked about one answer."""
-        self.questions, self.seed = questions, stage.settings.seed
+        self.questions, self.seed = questions, context.settings.seed
         self.prompts = Prompts()
         # As a customer would: in the customer model's words. The judge's model reads both answers.
-        self.asking = stage.model("user", temperature=stage.settings.user_temperature)
-        self.comparing = stage.model("judge", temperature=stage.settings.judge_temperature)
+        self.asking = context.model("user", temperature=context.settings.user_temperature)
+        self.comparing = context.model("judge", temperature=context.settings.judge_temperature)
 
     @property
     def name(self) -> str:
@@ -361,7 +361,7 @@ class Examiner:
     async def _ask(
         self, model: Model, messages: list[dict[str, str]], form: type[Form], target: Target, about: str
     ) -> Form:
-        language = target.talk.case.language
+        language = target.conversation.case.language
         return await model.ask(
             messages,
             form,
@@ -374,11 +374,11 @@ class CrossExamination:
     """The turns of one sitting; `kept` is told of each as soon as it is whole."""
 
     def __init__(
-        self, examiner: Examiner, rag: Rag, stage: RunContext, kept: Callable[[TurnFollowUps], None]
+        self, examiner: Examiner, bot: Bot, context: RunContext, kept: Callable[[TurnFollowUps], None]
     ) -> None:
-        self.examiner, self.rag, self.kept = examiner, rag, kept
-        self.timeout = stage.settings.timeout
-        self._places = asyncio.Semaphore(stage.settings.concurrency)
+        self.examiner, self.bot, self.kept = examiner, bot, kept
+        self.timeout = context.settings.timeout
+        self._places = asyncio.Semaphore(context.settings.concurrency)
 
     async def all(self, chosen: Sequence[Target]) -> list[ModelFailure]:
         """Examines these turns, several at a time; gives the failures of models, which cost only their turn.
@@ -408,17 +408,17 @@ class CrossExamination:
         """One turn: every follow-up question in a session of its own, after the same earlier dialogue."""
         crossings = []
         for number, asked in enumerate(await self.examiner.follow_ups(target), 1):
-            answer = await ask(self.rag, query(target, asked.question, number), self.timeout)
+            answer = await ask(self.bot, query(target, asked.question, number), self.timeout)
             if answer.error is None:
                 verdict = await self.examiner.compare(target, asked, answer.text)
             else:
                 verdict = Verdict(outcome="no_answer", reason=answer.error.message)
             crossings.append(
                 FollowUpCheck(
-                    conversation=target.talk.id,
+                    conversation=target.conversation.id,
                     turn=target.turn.index,
                     number=number,
-                    language=target.talk.case.language,
+                    language=target.conversation.case.language,
                     asked=asked,
                     answer=answer.text,
                     verdict=verdict,
@@ -432,16 +432,16 @@ class CrossExamination:
 
 def query(target: Target, question: str, number: int) -> Query:
     """What the bot is asked: the dialogue up to and with the examined answer, then the question."""
-    history = list(target.talk.case.history)
+    history = list(target.conversation.case.history)
     for turn in (*target.earlier, target.turn):
         history.append(Message(role="user", content=turn.user))
         history.append(Message(role="assistant", content=turn.answer.text))
     return Query(
         text=question,
         history=tuple(history),
-        session=f"cross-examine/{target.talk.id}/{target.turn.index}/{number}",
-        case=target.talk.case.id,
-        language=target.talk.case.language,
+        session=f"cross-examine/{target.conversation.id}/{target.turn.index}/{number}",
+        case=target.conversation.case.id,
+        language=target.conversation.case.language,
     )
 
 
@@ -461,7 +461,7 @@ def examined_of(results: Results) -> tuple[TurnFollowUps, ...]:
     except ValidationError:
         msg = "the cross-examination in this run file is of another version: cross-examine RUN --again."
         raise RunFileError(msg) from None
-    order = {talk.id: place for place, talk in enumerate(results.conversations)}
+    order = {conversation.id: place for place, conversation in enumerate(results.conversations)}
     return tuple(sorted(found, key=lambda each: (order.get(each.conversation, -1), each.turn)))
 
 

@@ -15,20 +15,20 @@ from simulator.runner.estimate import ANSWER, PASSAGE, PASSAGES, tokens
 QUESTION, VERDICT = 90, 220
 
 
-def estimate(stage: RunContext, examiner: Examiner, chosen: Sequence[Target]) -> dict[Role, Spending]:
+def estimate(context: RunContext, examiner: Examiner, chosen: Sequence[Target]) -> dict[Role, Spending]:
     """Calls, tokens and dollars per role, when every answer gets all its questions."""
     totals: dict[Role, list[int]] = {}
     for target in chosen:
-        for role, calls, each_in, each_out in _calls(stage, examiner, target):
+        for role, calls, each_in, each_out in _calls(context, examiner, target):
             total = totals.setdefault(role, [0, 0, 0])
             for place, amount in enumerate((calls, calls * each_in, calls * each_out)):
                 total[place] += amount
-    return {role: _spending(stage, role, *total) for role, total in totals.items()}
+    return {role: _spending(context, role, *total) for role, total in totals.items()}
 
 
-def _calls(stage: RunContext, examiner: Examiner, target: Target) -> list[tuple[Role, int, int, int]]:
+def _calls(context: RunContext, examiner: Examiner, target: Target) -> list[tuple[Role, int, int, int]]:
     """(role, calls, tokens in per call, tokens out per call) of one turn."""
-    count, language = examiner.questions, target.talk.case.language
+    count, language = examiner.questions, target.conversation.case.language
     found: list[tuple[Role, int, int, int]] = []
     answered = tokens(_letters(ANSWER, language))
     if examiner.asking is not None:
@@ -38,7 +38,7 @@ def _calls(stage: RunContext, examiner: Examiner, target: Target) -> list[tuple[
         claim = FollowUp(claim=target.turn.user, question=target.turn.user)
         compared = examiner.prompts.comparer(target, claim, _letters(ANSWER, language))
         found.append(("judge", count, _size(compared), VERDICT))
-    if stage.endpoints["demo"] and stage.settings.adapter == "demo":
+    if context.endpoints["demo"] and context.settings.adapter == "demo":
         retrieved = PASSAGES * tokens(_letters(PASSAGE, language))
         found.append(("demo", count, retrieved + answered + 200, answered))
     return found
@@ -52,10 +52,10 @@ def _size(messages: list[dict[str, str]]) -> int:
     return sum(tokens(message["content"]) for message in messages)
 
 
-def _spending(stage: RunContext, role: Role, calls: int, tokens_in: int, tokens_out: int) -> Spending:
-    endpoint = stage.endpoints[role]
+def _spending(context: RunContext, role: Role, calls: int, tokens_in: int, tokens_out: int) -> Spending:
+    endpoint = context.endpoints[role]
     model = endpoint.model if endpoint else ""
-    return Prices.of(stage.settings).spending(model, calls, tokens_in, tokens_out)
+    return Prices.of(context.settings).spending(model, calls, tokens_in, tokens_out)
 
 
 Which = Literal["specific", "red", "all"]
@@ -71,15 +71,15 @@ def targets(
     twice is examined once. `specific` takes only turns that tell something checkable.
     """
     found, seen = [], set[tuple[str, str]]()
-    for talk in results.conversations:
-        for turn in talk.turns:
-            said = (talk.case.id, turn.answer.text)
-            wanted = turn.answer.error is None and (which != "red" or (talk.id, turn.index) in red)
+    for conversation in results.conversations:
+        for turn in conversation.turns:
+            said = (conversation.case.id, turn.answer.text)
+            wanted = turn.answer.error is None and (which != "red" or (conversation.id, turn.index) in red)
             if not wanted or said in seen or not turn.answer.text.strip():
                 continue
             seen.add(said)
             if which != "specific" or told(turn.answer.text):
-                found.append(Target(talk=talk, turn=turn))
+                found.append(Target(conversation=conversation, turn=turn))
     return tuple(_spread(found))[:limit]
 
 
@@ -93,6 +93,6 @@ def _spread(found: Sequence[Target]) -> Iterator[Target]:
     ranked = sorted(found, key=lambda target: -told(target.turn.answer.text))
     by_case: dict[str, list[Target]] = {}
     for target in ranked:
-        by_case.setdefault(target.talk.case.id, []).append(target)
+        by_case.setdefault(target.conversation.case.id, []).append(target)
     for level in zip_longest(*by_case.values()):
         yield from (target for target in level if target is not None)

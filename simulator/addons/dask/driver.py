@@ -16,11 +16,11 @@ from simulator.addons.dask.outbox import a_batch
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.types import (
     Answer,
+    Bot,
     Conversation,
     Ended,
     GradingContext,
     Query,
-    Rag,
     Score,
     Turn,
     Usage,
@@ -42,7 +42,7 @@ class Batch:
 
     key: str
     address: str
-    talks: list[str]
+    conversations: list[str]
     grant: float | None
     future: Any
     # Whether nothing was left for any other when it was given out.
@@ -63,18 +63,18 @@ class Spread(Runner):
         self,
         hub: Hub,
         file: Record,
-        stage: RunContext,
-        rag: Rag,
+        context: RunContext,
+        bot: Bot,
         progress: Progress,
         plan: Sequence[Conversation] | None = None,
     ) -> None:
         """Goes on from what the file holds."""
-        super().__init__(file, stage, rag, progress, plan)
+        super().__init__(file, context, bot, progress, plan)
         self.hub = hub
         # Of conversations that a worker has in hands, or that came back: what is known of them.
         self._talks: dict[str, Conversation] = {}
         self._unread, self._seen = iter(self._plan), 0
-        self._names = set(stage.grading.names)
+        self._names = set(context.grading.names)
         self._running: dict[str, Batch] = {}
         self._losses: Counter[str] = Counter()
         self._news: asyncio.Queue[tuple[str, Any]] = asyncio.Queue()
@@ -97,45 +97,51 @@ class Spread(Runner):
 
     def _queued(self, count: int) -> bool:
         """Whether anything is left; so many open conversations are read if there are."""
-        while len(self._todo) < count and (talk := next(self._unread, None)):
+        while len(self._todo) < count and (conversation := next(self._unread, None)):
             self._seen += 1
-            self._read(talk)
+            self._read(conversation)
         return bool(self._todo)
 
-    def _read(self, talk: Conversation) -> None:
+    def _read(self, conversation: Conversation) -> None:
         """Shows what is done of a conversation, and queues it when there is more to do."""
-        for score in self.file.scores(talk.id) if talk.turns else ():
+        for score in self.file.scores(conversation.id) if conversation.turns else ():
             if score.state != "failed":  # what failed is tried again
-                self._done.setdefault((talk.id, score.turn), []).append(score)
-        for turn in talk.turns:
-            self._show_grades(talk, turn)
-        if talk.ended is not None:
-            self.progress.ended(talk)
-        if self._is_done(talk):
-            self._leave(talk)
+                self._done.setdefault((conversation.id, score.turn), []).append(score)
+        for turn in conversation.turns:
+            self._show_grades(conversation, turn)
+        if conversation.ended is not None:
+            self.progress.ended(conversation)
+        if self._is_done(conversation):
+            self._leave(conversation)
         else:
-            self._talks[talk.id] = talk
-            self._todo.append(talk.id)
+            self._talks[conversation.id] = conversation
+            self._todo.append(conversation.id)
 
-    def _leave(self, talk: Conversation) -> None:
+    def _leave(self, conversation: Conversation) -> None:
         """Nothing more will happen to it: it is in the file."""
-        self._talks.pop(talk.id, None)
-        for turn in talk.turns:
-            self._done.pop((talk.id, turn.index), None)
+        self._talks.pop(conversation.id, None)
+        for turn in conversation.turns:
+            self._done.pop((conversation.id, turn.index), None)
 
-    def _is_done(self, talk: Conversation) -> bool:
-        return talk.ended is not None and all(self._is_graded(talk.id, turn.index) for turn in talk.turns)
+    def _is_done(self, conversation: Conversation) -> bool:
+        return conversation.ended is not None and all(
+            self._is_graded(conversation.id, turn.index) for turn in conversation.turns
+        )
 
-    def _is_graded(self, talk: str, turn: int) -> bool:
-        return {score.judge for score in self._done.get((talk, turn), ())} >= self._names
+    def _is_graded(self, conversation: str, turn: int) -> bool:
+        return {score.judge for score in self._done.get((conversation, turn), ())} >= self._names
 
-    def _show_grades(self, talk: Conversation, turn: Turn) -> None:
-        if self._is_graded(talk.id, turn.index):
-            earlier = talk.turns[: turn.index - 1]
-            exhibit = GradingContext(
-                conversation=talk.id, case=talk.case, persona=talk.persona, turn=turn, earlier=earlier
+    def _show_grades(self, conversation: Conversation, turn: Turn) -> None:
+        if self._is_graded(conversation.id, turn.index):
+            earlier = conversation.turns[: turn.index - 1]
+            context = GradingContext(
+                conversation=conversation.id,
+                case=conversation.case,
+                persona=conversation.persona,
+                turn=turn,
+                earlier=earlier,
             )
-            self.progress.graded(exhibit, self._done[talk.id, turn.index])
+            self.progress.graded(context, self._done[conversation.id, turn.index])
 
     # Giving out
 
@@ -164,7 +170,7 @@ class Spread(Runner):
 
     def _left(self) -> float | None:
         """Dollars that are neither spent nor granted."""
-        ledger = self.stage.ledger
+        ledger = self.context.ledger
         if ledger.budget is None:
             return None
         known = sum(role.cost_usd or 0.0 for role in ledger.roles.values())
@@ -175,13 +181,13 @@ class Spread(Runner):
         size = self._size()
         self._queued(size)
         keys = [self._todo.popleft() for _ in range(min(size, len(self._todo)))]
-        talks = [self._talks[key] for key in keys]
+        conversations = [self._talks[key] for key in keys]
         told = set(keys)
         batch = a_batch(
             self._run_id,
-            talks,
+            conversations,
             {key: line for key, line in self._pending.items() if key in told},
-            [s for t in talks for turn in t.turns for s in self._done.get((t.id, turn.index), ())],
+            [s for t in conversations for turn in t.turns for s in self._done.get((t.id, turn.index), ())],
             concurrency=self._share(),
             budget=grant,
         )
@@ -191,7 +197,7 @@ class Spread(Runner):
         given.watching = asyncio.create_task(self._watch(given))
 
     def _share(self) -> int:
-        return -(-self.stage.settings.concurrency // self.hub.slots)
+        return -(-self.context.settings.concurrency // self.hub.slots)
 
     def _size(self) -> int:
         """Large batches first and smaller ones towards the end, so that all desks end together."""
@@ -238,7 +244,7 @@ class Spread(Runner):
             batch.parcels += 1
 
     def _called(self, batch: Batch | None, role: Any, usage: Any, cached: bool, judge: str) -> None:
-        ledger = self.stage.ledger
+        ledger = self.context.ledger
         used = Usage.model_validate(usage)
         JUDGE.set(judge)  # of this one; the next event names its own
         ledger.charge(role, used, cached=cached)
@@ -256,17 +262,19 @@ class Spread(Runner):
         turn = Turn(
             index=index, user=line.text, answer=answer, broken_rules=line.broken_rules, clean=line.clean
         )
-        talk = self._talks[key]
-        self._talks[key] = talk = talk.model_copy(update={"turns": (*talk.turns, turn)})
-        self.progress.turn(talk)
+        conversation = self._talks[key]
+        self._talks[key] = conversation = conversation.model_copy(
+            update={"turns": (*conversation.turns, turn)}
+        )
+        self.progress.turn(conversation)
 
     def _heard_ended(self, key: str, ended: str, reason: str, closing: str) -> None:
         if Ended(ended) is Ended.BUDGET:  # its share is spent, perhaps not the run's budget
             return
         self.file.ended(key, Ended(ended), reason, closing)
         told = {"ended": Ended(ended), "reason": reason, "closing": closing}
-        self._talks[key] = talk = self._talks[key].model_copy(update=told)
-        self.progress.ended(talk)
+        self._talks[key] = conversation = self._talks[key].model_copy(update=told)
+        self.progress.ended(conversation)
 
     def _heard_graded(self, told: Iterable[Any]) -> None:
         scores = [Score.model_validate(each) for each in told]
@@ -274,8 +282,8 @@ class Spread(Runner):
         for score in scores:
             if score.state != "failed" or not self._is_graded(score.conversation, score.turn):
                 self._done.setdefault((score.conversation, score.turn), []).append(score)
-        talk, turn = scores[0].conversation, scores[0].turn
-        self._show_grades(self._talks[talk], self._talks[talk].turns[turn - 1])
+        conversation, turn = scores[0].conversation, scores[0].turn
+        self._show_grades(self._talks[conversation], self._talks[conversation].turns[turn - 1])
 
     # Ends of batches
 
@@ -309,7 +317,7 @@ class Spread(Runner):
             self._stop()
 
     def _stop(self) -> None:
-        budget = self.stage.ledger.budget or 0.0
+        budget = self.context.ledger.budget or 0.0
         self.out_of_budget = f"the budget of {budget:g} USD is spent; a larger --budget goes on"
 
     def _drop_lost(self) -> None:
@@ -328,11 +336,11 @@ class Spread(Runner):
 
     def _still_open(self, batch: Batch) -> list[str]:
         """What of a batch is left to do; the rest is let go of."""
-        talks = [self._talks[key] for key in batch.talks]
-        for talk in talks:
-            if self._is_done(talk):
-                self._leave(talk)
-        return [talk.id for talk in talks if talk.id in self._talks]
+        conversations = [self._talks[key] for key in batch.conversations]
+        for conversation in conversations:
+            if self._is_done(conversation):
+                self._leave(conversation)
+        return [conversation.id for conversation in conversations if conversation.id in self._talks]
 
     def _count_losses(self, keys: Sequence[str], why: str) -> None:
         self._losses.update(keys)
@@ -352,15 +360,15 @@ class Spread(Runner):
         self._running.clear()
 
     def _over_budget(self, key: str) -> None:
-        talk = self._talks[key]
-        if talk.ended is None:
+        conversation = self._talks[key]
+        if conversation.ended is None:
             self.file.ended(key, Ended.BUDGET, "", "")
-            self.progress.ended(talk.model_copy(update={"ended": Ended.BUDGET}))
-        self._leave(talk)
+            self.progress.ended(conversation.model_copy(update={"ended": Ended.BUDGET}))
+        self._leave(conversation)
 
 
 async def perform(  # noqa: PLR0917 - the same as of the local engine
-    stage: RunContext,
+    context: RunContext,
     plan: Sequence[Conversation],
     open_file: Callable[[], RunFile],
     progress: Progress,
@@ -374,8 +382,8 @@ async def perform(  # noqa: PLR0917 - the same as of the local engine
     The file is opened once every worker is checked and has connected the bot; nothing is paid before.
     """
     try:
-        async with connected(stage.settings) as connection:
-            hub = Hub(connection, stage, plan)
+        async with connected(context.settings) as connection:
+            hub = Hub(connection, context, plan)
             try:
                 await hub.open()
             except* InputError as group:
@@ -384,20 +392,20 @@ async def perform(  # noqa: PLR0917 - the same as of the local engine
 
             def spread(
                 record: RunFile,
-                stage: RunContext,
-                rag: Rag,
+                context: RunContext,
+                bot: Bot,
                 progress: Progress,
                 part: Sequence[Conversation] | None,
             ) -> Runner:
-                return Spread(hub, record, stage, rag, progress, part)
+                return Spread(hub, record, context, bot, progress, part)
 
             try:
-                return file.path, await rehearse(file, stage, _elsewhere, progress, first, spread, stopping)
+                return file.path, await rehearse(file, context, _elsewhere, progress, first, spread, stopping)
             finally:
                 file.close()
                 await hub.close()
     finally:
-        await stage.close(None)
+        await context.close(None)
 
 
 async def _elsewhere(_: Query) -> str:

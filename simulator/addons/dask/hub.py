@@ -28,13 +28,13 @@ LOOK = 1.0
 class Hub:
     """Who can hold conversations now."""
 
-    def __init__(self, connection: Connection, stage: RunContext, plan: Sequence[Conversation]) -> None:
+    def __init__(self, connection: Connection, context: RunContext, plan: Sequence[Conversation]) -> None:
         """Reads the files that have to travel; asks nobody yet."""
-        self.connection, self.stage, self.plan = connection, stage, plan
+        self.connection, self.context, self.plan = connection, context, plan
         self.run = f"rehearsal-{uuid.uuid4().hex}"
         self.ready: dict[str, int] = {}
         self.slots = 1
-        self._settings, self._shipment = pack(stage.settings)
+        self._settings, self._shipment = pack(context.settings)
         self._about_here, self._spec = about(), ""
         self._welcoming: dict[str, asyncio.Task[None]] = {}
         self._refused: dict[str, str] = {}
@@ -54,7 +54,7 @@ class Hub:
 
     async def _first(self) -> dict[str, int]:
         """The workers at the beginning: all that --workers asks for, or whoever is there."""
-        wanted = self.stage.settings.workers or 1
+        wanted = self.context.settings.workers or 1
         patience = ASKED_FOR if wanted > 1 else FIRST
         started = time.monotonic()
         while len(found := await self.connection.workers()) < wanted:
@@ -69,14 +69,14 @@ class Hub:
 
     def _slots(self, threads: int) -> int:
         """Batches at a time: no more than there is something for each of."""
-        settings = self.stage.settings
-        rates = [e.rpm for e in self.stage.endpoints.values() if e and e.rpm]
+        settings = self.context.settings
+        rates = [e.rpm for e in self.context.endpoints.values() if e and e.rpm]
         return max(1, min(threads, settings.concurrency, settings.calls, len(self.plan), *rates))
 
     def _as_spec(self) -> dict[str, Any]:
         """All that a desk has to know, without a secret: those are in the worker's own environment."""
-        stage, given = self.stage, self._settings
-        models = {f"{role}_model": model for role, model in stage.models().items()}
+        context, given = self.context, self._settings
+        models = {f"{role}_model": model for role, model in context.models().items()}
         changes = {
             **models,
             "calls": max(1, given.calls // self.slots),
@@ -87,8 +87,8 @@ class Hub:
         settings = given.model_copy(update=changes)
         return {
             "settings": settings.model_dump(mode="json"),
-            "personas": [persona.model_dump(mode="json") for persona in stage.personas.values()],
-            "rates": {role: self._rates(end) for role, end in stage.endpoints.items() if end},
+            "personas": [persona.model_dump(mode="json") for persona in context.personas.values()],
+            "rates": {role: self._rates(end) for role, end in context.endpoints.items() if end},
             "cases": [case.model_dump(mode="json") for case in self._cases()],
         }
 
@@ -99,7 +99,7 @@ class Hub:
 
     def _cases(self) -> Sequence[Any]:
         """All questions, where the adapter asks for them; they may be a million."""
-        settings, offered = self.stage.settings, self.stage.offered(self.plan)
+        settings, offered = self.context.settings, self.context.offered(self.plan)
         connect = shelves.connector(settings.adapter)
         bound = shelves.bound_settings(settings.adapter, connect, settings.set, offered)
         cases: Sequence[Any] = offered["cases"] if "cases" in bound else ()
@@ -154,7 +154,7 @@ class Hub:
         """Whether a desk has the models and the prompts of this machine."""
         if begun["refused"]:
             raise InputError(f"{shown}{begun['refused']}")
-        here, there = signs(self.stage), begun["signs"]
+        here, there = signs(self.context), begun["signs"]
         for role, model in here["models"].items():
             found = there["models"].get(role, LEXICAL)
             if found != model:

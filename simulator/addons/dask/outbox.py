@@ -21,14 +21,14 @@ class Outbox:
     def __init__(self, batch: Mapping[str, Any], send: Callable[[str], None]) -> None:
         """`batch` as `a_batch` made it."""
         self.send = send
-        self._talks = tuple(Conversation.model_validate(talk) for talk in batch["talks"])
+        self._talks = tuple(Conversation.model_validate(conversation) for conversation in batch["talks"])
         self._scores: dict[str, list[Score]] = defaultdict(list)
         for score in map(Score.model_validate, batch["scores"]):
             self._scores[score.conversation].append(score)
         self.run = Run(id=batch["run"], created=datetime.now(tz=UTC), settings={})
         self._pending: Mapping[str, Sequence[Any]] = batch["pending"]
 
-    def talks(self) -> Sequence[Conversation]:
+    def conversations(self) -> Sequence[Conversation]:
         """The conversations, as far as the driver knows them."""
         return self._talks
 
@@ -38,7 +38,10 @@ class Outbox:
 
     def unanswered(self) -> dict[str, tuple[int, Utterance]]:
         """Lines that were said before an interruption."""
-        return {talk: (turn, Utterance.model_validate(line)) for talk, (turn, line) in self._pending.items()}
+        return {
+            conversation: (turn, Utterance.model_validate(line))
+            for conversation, (turn, line) in self._pending.items()
+        }
 
     def said(self, conversation: str, turn: int, utterance: Utterance) -> None:
         """The customer's line."""
@@ -64,7 +67,7 @@ class Outbox:
 
 def a_batch(
     run: str,
-    talks: Iterable[Conversation],
+    conversations: Iterable[Conversation],
     pending: Mapping[str, tuple[int, Utterance]],
     scores: Iterable[Score],
     *,
@@ -74,8 +77,11 @@ def a_batch(
     """Conversations to be held or finished, as one line for a desk."""
     body = {
         "run": run,
-        "talks": [talk.model_dump(mode="json") for talk in talks],
-        "pending": {talk: [turn, line.model_dump(mode="json")] for talk, (turn, line) in pending.items()},
+        "talks": [conversation.model_dump(mode="json") for conversation in conversations],
+        "pending": {
+            conversation: [turn, line.model_dump(mode="json")]
+            for conversation, (turn, line) in pending.items()
+        },
         "scores": [score.model_dump(mode="json") for score in scores],
         "concurrency": concurrency,
         "budget": budget,

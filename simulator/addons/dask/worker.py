@@ -23,7 +23,7 @@ from simulator.addons.dask.outbox import Outbox
 from simulator.core.errors import InputError, RehearsalError
 from simulator.core.roles import endpoints
 from simulator.core.settings import PREFIX, Settings, from_run
-from simulator.core.types import Case, Conversation, GradingContext, Persona, Rag, Role, Score
+from simulator.core.types import Bot, Case, Conversation, GradingContext, Persona, Role, Score
 from simulator.models.pricing import Allowance, Ledger
 from simulator.runner.chains import AppliedPrompts
 from simulator.runner.context import RunContext
@@ -53,7 +53,7 @@ class NoProgress:
     def turn(self, conversation: Conversation) -> None:
         """Nothing."""
 
-    def graded(self, exhibit: GradingContext, scores: Sequence[Score]) -> None:
+    def graded(self, context: GradingContext, scores: Sequence[Score]) -> None:
         """Nothing."""
 
     def ended(self, conversation: Conversation) -> None:
@@ -69,36 +69,36 @@ class WorkerContext:
         settings = from_run(spec["settings"])
         personas = [Persona.model_validate(persona) for persona in spec["personas"]]
         self.purse = Purse({}, None, Ledger.of(settings).prices)
-        self.stage = RunContext(settings, endpoints(settings, strict=False), personas, self.purse)
+        self.context = RunContext(settings, endpoints(settings, strict=False), personas, self.purse)
         self.cases = [Case.model_validate(case) for case in spec["cases"]]
-        self.rag: Rag | None = None
+        self.bot: Bot | None = None
 
     async def open(self) -> dict[str, Any]:
         """Connects the bot; gives what has to be the same on every desk."""
         plan = [Conversation(id=c.id, case=c, persona="", repeat=1) for c in self.cases]
-        self.rag = await self.stage.rag(plan)
-        return signs(self.stage)
+        self.bot = await self.context.bot(plan)
+        return signs(self.context)
 
     async def hold(self, batch: Mapping[str, Any], post: "Post") -> dict[str, Any]:
         """Holds and grades a batch; gives how it came to its end."""
         outbox = Outbox(batch, post.event)
         self.purse.grant(batch["budget"])
         self.purse.record = outbox.called
-        self.stage.settings = self.stage.settings.model_copy(update={"concurrency": batch["concurrency"]})
-        assert self.rag is not None  # noqa: S101 - orders come after `open`
-        sitting = Runner(outbox, self.stage, self.rag, NoProgress())
+        self.context.settings = self.context.settings.model_copy(update={"concurrency": batch["concurrency"]})
+        assert self.bot is not None  # noqa: S101 - orders come after `open`
+        runner = Runner(outbox, self.context, self.bot, NoProgress())
         stopped: str | None = None
         try:
-            await sitting.run()
+            await runner.run()
         except* RehearsalError as group:
             stopped = str(first_of(group))
-        return {"stopped": stopped, "out_of_budget": sitting.out_of_budget is not None}
+        return {"stopped": stopped, "out_of_budget": runner.out_of_budget is not None}
 
 
-def signs(stage: RunContext) -> dict[str, Any]:
+def signs(context: RunContext) -> dict[str, Any]:
     """The models of each role, where they are reached, and the hashes of all prompts."""
-    addresses = {role: end.address if end else "" for role, end in stage.endpoints.items()}
-    return {"models": stage.models(), "addresses": addresses, "prompts": stage.fingerprints()}
+    addresses = {role: end.address if end else "" for role, end in context.endpoints.items()}
+    return {"models": context.models(), "addresses": addresses, "prompts": context.fingerprints()}
 
 
 def _share_rates(rates: Mapping[str, Mapping[str, int | None]]) -> None:
@@ -160,7 +160,7 @@ async def _serve(orders: "asyncio.Queue[str]", post: Post) -> None:
         post.answer("refused", str(error))
     finally:
         if desk is not None:
-            await desk.stage.close(desk.rag)
+            await desk.context.close(desk.bot)
 
 
 async def _work() -> None:

@@ -79,7 +79,7 @@ class RunBook:
         self.file = RunFile.reopen(path)
         self.file.reopened()
         self._pending = self.file.unanswered()
-        self._known = {talk.id: talk for talk in self.file.talks()}
+        self._known = {conversation.id: conversation for conversation in self.file.conversations()}
         self.session.ledger.record = self.file.called
 
     @property
@@ -87,22 +87,22 @@ class RunBook:
         """The run file, as soon as there is one."""
         return self.file.path if self.file else None
 
-    def begun(self, talks: Sequence[Conversation]) -> list[Conversation]:
+    def begun(self, conversations: Sequence[Conversation]) -> list[Conversation]:
         """The conversations as far as they have come; raises RunFileError when the task has changed since."""
-        new = [talk for talk in talks if talk.id not in self._known]
+        new = [conversation for conversation in conversations if conversation.id not in self._known]
         if self.file is None:
             self._create(tuple(new))
         elif new:
             self.file.also_planned(new)
-        self._known |= {talk.id: talk for talk in new}
-        for talk in talks:
-            if self._known[talk.id].case != talk.case:
-                msg = f"{talk.case.id} is not what it was when this run began: its task changed. Begin anew."
+        self._known |= {conversation.id: conversation for conversation in new}
+        for conversation in conversations:
+            if self._known[conversation.id].case != conversation.case:
+                msg = f"{conversation.case.id}: the task has changed since this run began. Start a new run."
                 raise RunFileError(msg)
-        return [self._known[talk.id] for talk in talks]
+        return [self._known[conversation.id] for conversation in conversations]
 
     def _create(self, plan: tuple[Conversation, ...]) -> None:
-        present = {talk.persona for talk in plan}
+        present = {conversation.persona for conversation in plan}
         personas = tuple(each for each in self.session.whole.personas.values() if each.id in present)
         self.file = create_run(self.settings, self.session.whole, plan, personas)
         self.file.noted(NOTE, json.dumps(self.asked, ensure_ascii=False))
@@ -120,10 +120,10 @@ class RunBook:
         """What conversations of this run are called where a bot keeps them apart."""
         return self._open.path.parent.name
 
-    def pending(self, talk: Conversation) -> Utterance | None:
+    def pending(self, conversation: Conversation) -> Utterance | None:
         """A line that the bot had not answered yet."""
-        turn, line = self._pending.get(talk.id, (0, None))
-        return line if turn == len(talk.turns) + 1 else None
+        turn, line = self._pending.get(conversation.id, (0, None))
+        return line if turn == len(conversation.turns) + 1 else None
 
     def said(self, conversation: str, turn: int, utterance: Utterance) -> None:
         """The customer's line of a turn."""
@@ -216,7 +216,7 @@ class Grader:
         if self._grading is None or self._grading[0] is not session:
             own = {name: getattr(self.settings, name) for name in OF_A_TASK}
             settings = session.settings.model_copy(update=own)
-            self._grading = (session, Grading(settings, session.stage.models_of))
+            self._grading = (session, Grading(settings, session.context.models_of))
         return self._grading[1]
 
     async def _grade(self, asked: Sequence[Asked]) -> None:
@@ -236,8 +236,8 @@ class Grader:
     async def _graded(self, doc: Mapping[str, Any], text: str) -> list[Score]:
         whole = text.whole if isinstance(text, ExtractedPart) else str(text)
         scores: list[Score] = []
-        for exhibit in exhibits(doc, whole):
-            scores += await self.grading.panel.grade(exhibit)
+        for context in contexts(doc, whole):
+            scores += await self.grading.panel.grade(context)
         return scores
 
     def _name(self, score: Score, text: str) -> str:
@@ -264,18 +264,22 @@ class Grader:
             say(f"{self.task}: {failed:,} of {len(found):,} grades failed; they are in no mean.")
 
 
-def exhibits(doc: Mapping[str, Any], text: str) -> list[GradingContext]:
+def contexts(doc: Mapping[str, Any], text: str) -> list[GradingContext]:
     """An answer before its judges: with its passages and earlier turns where the bot was asked here."""
     row = row_of(doc)
-    talk = current().of_rows.get(row) if row else None
-    if talk is None:
-        talk = _told(doc, text)
-    last = talk.turns[-1]
+    conversation = current().of_rows.get(row) if row else None
+    if conversation is None:
+        conversation = _told(doc, text)
+    last = conversation.turns[-1]
     cut = last.model_copy(update={"answer": last.answer.model_copy(update={"text": text})})
-    turns = (*talk.turns[:-1], cut)
+    turns = (*conversation.turns[:-1], cut)
     return [
         GradingContext(
-            conversation=talk.id, case=talk.case, persona=talk.persona, turn=turn, earlier=turns[:at]
+            conversation=conversation.id,
+            case=conversation.case,
+            persona=conversation.persona,
+            turn=turn,
+            earlier=turns[:at],
         )
         for at, turn in enumerate(turns)
     ]
@@ -363,22 +367,24 @@ def _not_asked(session: Session, found: Sequence[Score]) -> Iterator[Score]:
     filed: dict[tuple[str, int], set[str]] = {}
     for score in found:
         filed.setdefault((score.conversation, score.turn), set()).add(score.judge)
-    for talk in (talk for talks in session.talks.values() for talk in talks):
-        reason = TEXT(talk.case.language, "not_asked")
-        for turn in talk.turns:
-            for judge in judges.keys() - filed.get((talk.id, turn.index), set()):
-                bare = Score(judge=judge, conversation=talk.id, turn=turn.index, state="skipped")
+    for conversation in (
+        conversation for conversations in session.conversations.values() for conversation in conversations
+    ):
+        reason = TEXT(conversation.case.language, "not_asked")
+        for turn in conversation.turns:
+            for judge in judges.keys() - filed.get((conversation.id, turn.index), set()):
+                bare = Score(judge=judge, conversation=conversation.id, turn=turn.index, state="skipped")
                 yield bare.model_copy(update={"reason": reason})
 
 
 def _scores_of_task(session: Session, task: str, samples: Sequence[Sample]) -> Iterator[Score]:
     scales, better = _scales(samples), _higher_is_better(session, task)
     for sample in samples:
-        talks = session.talks.get((task, int(sample["doc_id"])), ())
-        if talks and _is_ours(sample):
-            yield from _given(sample, talks[0])
-        elif talks:
-            yield from _measured(sample, talks[0], scales, better)
+        conversations = session.conversations.get((task, int(sample["doc_id"])), ())
+        if conversations and _is_ours(sample):
+            yield from _given(sample, conversations[0])
+        elif conversations:
+            yield from _measured(sample, conversations[0], scales, better)
 
 
 def _is_ours(sample: Sample) -> bool:
@@ -390,23 +396,26 @@ def _text(sample: Sample) -> Any:
     return first[0] if isinstance(first, (list, tuple)) and first else first
 
 
-def _given(sample: Sample, talk: Conversation) -> Iterator[Score]:
+def _given(sample: Sample, conversation: Conversation) -> Iterator[Score]:
     """The judges' own grades; those of an output came with the whole answer already."""
     if isinstance(_text(sample), ExtractedPart):
         return
     for score in graded_of(sample["doc"], _text(sample)):
         name = metric_name(score.judge, str(sample["filter"]))
-        yield score.model_copy(update={"judge": name, "conversation": talk.id})
+        yield score.model_copy(update={"judge": name, "conversation": conversation.id})
 
 
 def _measured(
-    sample: Sample, talk: Conversation, scales: Mapping[str, tuple[float, float]], better: Mapping[str, bool]
+    sample: Sample,
+    conversation: Conversation,
+    scales: Mapping[str, tuple[float, float]],
+    better: Mapping[str, bool],
 ) -> Iterator[Score]:
-    last = talk.turns[-1]
-    language = talk.case.language
+    last = conversation.turns[-1]
+    language = conversation.case.language
     for metric in sample["metrics"]:
         name = metric_name(metric, str(sample["filter"]))
-        bare = Score(judge=name, conversation=talk.id, turn=last.index, state="skipped")
+        bare = Score(judge=name, conversation=conversation.id, turn=last.index, state="skipped")
         raw = number(sample[metric])
         if (share := _likelihood(metric, sample[metric])) is not None:
             scored = _scored(bare, share, (0.0, 1.0), TEXT(language, "inverse"))
@@ -511,7 +520,7 @@ def evaluate(
         book = RunBook(session, stored, asked.model_dump(mode="json"))
         if resumed:
             book.go_on(resumed)
-        asking = RequestAnswerer(session, book, lambda plan: watching(plan, session.stage))
+        asking = RequestAnswerer(session, book, lambda plan: watching(plan, session.context))
         return _written(book, lambda: _evaluated(evaluator, manager, asking, asked, loaded))
     finally:
         session.close()

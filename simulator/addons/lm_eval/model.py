@@ -26,17 +26,17 @@ from simulator.addons.lm_eval.tasks import (
     Session,
     as_chat,
     begin,
-    conversation,
+    conversation_of,
     place_of,
     plain_text,
     row_of,
     say,
     sent,
 )
-from simulator.core.errors import InputError, RagFailure, RehearsalError
+from simulator.core.errors import BotFailure, InputError, RehearsalError
 from simulator.core.secrets import without_secrets
 from simulator.core.settings import RowSettings, Settings, from_run, load
-from simulator.core.types import Answer, Conversation, Ended, Rag, Turn, User, Utterance, Value
+from simulator.core.types import Answer, Bot, Conversation, Ended, Turn, User, Utterance, Value
 from simulator.data.files import language_of
 from simulator.models.cache import ResponseCache, request_key
 from simulator.runner.conversation import converse
@@ -103,13 +103,13 @@ ATTEMPTS, WAIT = 4, 0.5
 _FINAL = ("refused", "malformed", "denied")
 
 
-def teller(rag: Rag, adapter: str) -> Tell:
+def teller(bot: Bot, adapter: str) -> Tell:
     """What a bot tells likelihoods by; raises InputError for one that cannot."""
-    inner: Any = rag
+    inner: Any = bot
     while inner is not None:
         if found := getattr(inner, "prompt_logprobs", None):
             return found  # type: ignore[no-any-return]
-        inner = vars(inner).get("rag") if hasattr(inner, "__dict__") else None
+        inner = vars(inner).get("bot") if hasattr(inner, "__dict__") else None
     raise _refused(adapter, "it is a bot that only answers")
 
 
@@ -184,9 +184,9 @@ class Likelihoods:
             try:
                 async with asyncio.timeout(self._settings.timeout):
                     return await self._tell(text)
-            except (RagFailure, TimeoutError) as error:
+            except (BotFailure, TimeoutError) as error:
                 failure = error
-            if isinstance(failure, RagFailure) and failure.failure.kind in _FINAL:
+            if isinstance(failure, BotFailure) and failure.failure.kind in _FINAL:
                 raise _refused(self._settings.adapter, str(failure))
             await asyncio.sleep(WAIT * 2**attempt if attempt < ATTEMPTS - 1 else 0)
         why = str(failure) or f"no answer within {self._settings.timeout:g} s"
@@ -209,11 +209,11 @@ class Book(Protocol):
         """What these conversations are called where a bot keeps them apart from others."""
         ...
 
-    def begun(self, talks: Sequence[Conversation]) -> list[Conversation]:
+    def begun(self, conversations: Sequence[Conversation]) -> list[Conversation]:
         """The same conversations, each as far as it has come."""
         ...
 
-    def pending(self, talk: Conversation) -> Utterance | None:
+    def pending(self, conversation: Conversation) -> Utterance | None:
         """A line of the customer that the bot had not answered yet."""
         ...
 
@@ -237,11 +237,11 @@ class NoBook:
         """Has a name that no other process has."""
         self.name = secrets.token_hex(4)
 
-    def begun(self, talks: Sequence[Conversation]) -> list[Conversation]:
+    def begun(self, conversations: Sequence[Conversation]) -> list[Conversation]:
         """None of them has begun."""
-        return list(talks)
+        return list(conversations)
 
-    def pending(self, talk: Conversation) -> Utterance | None:
+    def pending(self, conversation: Conversation) -> Utterance | None:
         """Nothing."""
 
     def said(self, conversation: str, turn: int, utterance: Utterance) -> None:
@@ -256,7 +256,7 @@ class NoBook:
 
 class _Unwatched:
     def turn(self, conversation: Conversation) -> None: ...
-    def graded(self, exhibit: Any, scores: Any) -> None: ...
+    def graded(self, context: Any, scores: Any) -> None: ...
     def ended(self, conversation: Conversation) -> None: ...
 
 
@@ -268,7 +268,7 @@ def unwatched(plan: Sequence[Conversation]) -> Iterator[Progress]:
 
 class _Asked(NamedTuple):
     request: Any
-    talk: Conversation
+    conversation: Conversation
 
 
 class RequestAnswerer:
@@ -282,14 +282,17 @@ class RequestAnswerer:
     def generate(self, requests: Sequence[Any]) -> list[str]:
         """What the bot says last in each conversation, cut as the request asks; "" where it failed."""
         asked = [self._asked(request) for request in requests]
-        prompts = {each.talk.case.id: told for each in asked if (told := self._sent(each))}
-        begun = self.book.begun([each.talk for each in asked])
+        prompts = {each.conversation.case.id: told for each in asked if (told := self._sent(each))}
+        begun = self.book.begun([each.conversation for each in asked])
         with self.watch(begun) as progress:
             held = self.session.run(self._hold(begun, prompts, progress))
-        for each, talk in zip(asked, held, strict=True):
-            self._remember(each.request, talk)
+        for each, conversation in zip(asked, held, strict=True):
+            self._remember(each.request, conversation)
         _say_failures(held)
-        return [generation(talk, each.request.args[1]) for each, talk in zip(asked, held, strict=True)]
+        return [
+            generation(conversation, each.request.args[1])
+            for each, conversation in zip(asked, held, strict=True)
+        ]
 
     def likelihoods(self, requests: Sequence[Any]) -> list[tuple[float, bool]]:
         """The log-likelihood of each continuation, and whether the model would have said just that."""
@@ -309,7 +312,7 @@ class RequestAnswerer:
         return found
 
     def _sent(self, asked: _Asked) -> RowPrompt | None:
-        return sent(self.session, asked.request, asked.talk.case)
+        return sent(self.session, asked.request, asked.conversation.case)
 
     def _masked(self, text: str) -> str:
         return self.session.masked(text, language_of(text))
@@ -317,63 +320,67 @@ class RequestAnswerer:
     def _asked(self, request: Any, question: str | None = None) -> _Asked:
         self._often[place_of(request)] += 1
         number = self._often[place_of(request)]
-        return _Asked(request, conversation(self.session, request, number, question=question))
+        return _Asked(request, conversation_of(self.session, request, number, question=question))
 
-    def _remember(self, request: Any, talk: Conversation) -> None:
-        self.session.talks.setdefault(place_of(request), []).append(talk)
+    def _remember(self, request: Any, conversation: Conversation) -> None:
+        self.session.conversations.setdefault(place_of(request), []).append(conversation)
         if row := row_of(request.doc):
-            self.session.of_rows[row] = talk
+            self.session.of_rows[row] = conversation
 
     async def _hold(
-        self, talks: Sequence[Conversation], prompts: dict[str, RowPrompt], progress: Progress
+        self, conversations: Sequence[Conversation], prompts: dict[str, RowPrompt], progress: Progress
     ) -> list[Conversation]:
-        bot = await self.session.bot(tuple(talks))
-        rag = PromptedBot(bot, prompts) if prompts else bot
-        waiting, held = iter(enumerate(talks)), list(talks)
+        bot = await self.session.bot(tuple(conversations))
+        prompted = PromptedBot(bot, prompts) if prompts else bot
+        waiting, held = iter(enumerate(conversations)), list(conversations)
 
         async def one_after_the_other() -> None:
-            for place, talk in waiting:
-                held[place] = await self._converse(talk, rag, progress)
+            for place, conversation in waiting:
+                held[place] = await self._converse(conversation, prompted, progress)
 
         try:
             async with asyncio.TaskGroup() as tasks:
-                for _ in range(min(self.session.settings.concurrency, len(talks))):
+                for _ in range(min(self.session.settings.concurrency, len(conversations))):
                     tasks.create_task(one_after_the_other())
         except ExceptionGroup as group:
             raise first_of(group) from None
         return held
 
-    async def _converse(self, talk: Conversation, rag: Rag, progress: Progress) -> Conversation:
-        if talk.ended is not None:
-            return talk
-        turns, parting = self._turns(talk)
+    async def _converse(self, conversation: Conversation, bot: Bot, progress: Progress) -> Conversation:
+        if conversation.ended is not None:
+            return conversation
+        turns, parting = self._turns(conversation)
         done = await converse(
-            talk,
-            self._user(talk),
-            rag,
+            conversation,
+            self._user(conversation),
+            bot,
             self.book,
             turns=turns,
             parting=parting,
-            session=f"{self.book.name}/{talk.id}",
+            session=f"{self.book.name}/{conversation.id}",
             timeout=self.session.settings.timeout,
-            pending=self.book.pending(talk),
+            pending=self.book.pending(conversation),
             on_turn=progress.turn,
         )
         if done.ended is Ended.USER_FAILED:
-            msg = f"{talk.id}: the simulated customer failed: {done.reason}"
+            msg = f"{conversation.id}: the simulated customer failed: {done.reason}"
             raise RehearsalError(msg)
         self.book.ended(done.id, done.ended or Ended.TURN_LIMIT, done.reason, done.closing)
         progress.ended(done)
         return done
 
-    def _turns(self, talk: Conversation) -> tuple[int, bool]:
+    def _turns(self, conversation: Conversation) -> tuple[int, bool]:
         """One turn and the lines of the document, unless somebody goes on from there."""
-        if talk.persona == SCRIPTED:
-            return 1 + len(talk.case.script), False
-        return self.session.playing.turns(talk)
+        if conversation.persona == SCRIPTED:
+            return 1 + len(conversation.case.script), False
+        return self.session.playing.turns(conversation)
 
-    def _user(self, talk: Conversation) -> User:
-        return MixedUser(talk.case.script) if talk.persona == SCRIPTED else self.session.playing.user(talk)
+    def _user(self, conversation: Conversation) -> User:
+        return (
+            MixedUser(conversation.case.script)
+            if conversation.persona == SCRIPTED
+            else self.session.playing.user(conversation)
+        )
 
     async def _likelihoods(self) -> Likelihoods:
         settings = self.session.settings
@@ -390,14 +397,14 @@ class RequestAnswerer:
     def _write(self, told: Iterator[tuple[Any, str, dict[str, float]]]) -> None:
         """Each document as one turn: what stood before, and the likeliest of what might follow."""
         answers = [(self._asked(request), Answer(text=text, logprobs=lls)) for request, text, lls in told]
-        begun = self.book.begun([asked.talk for asked, _ in answers])
-        for (asked, answer), talk in zip(answers, begun, strict=True):
-            turn = Turn(index=1, user=talk.case.question, answer=answer)
-            held = talk.model_copy(update={"turns": (turn,), "ended": Ended.TURN_LIMIT})
-            if talk.ended is None:
-                self.book.said(talk.id, 1, Utterance(text=turn.user))
-                self.book.answered(talk.id, 1, answer)
-                self.book.ended(talk.id, Ended.TURN_LIMIT, "", "")
+        begun = self.book.begun([asked.conversation for asked, _ in answers])
+        for (asked, answer), conversation in zip(answers, begun, strict=True):
+            turn = Turn(index=1, user=conversation.case.question, answer=answer)
+            held = conversation.model_copy(update={"turns": (turn,), "ended": Ended.TURN_LIMIT})
+            if conversation.ended is None:
+                self.book.said(conversation.id, 1, Utterance(text=turn.user))
+                self.book.answered(conversation.id, 1, answer)
+                self.book.ended(conversation.id, Ended.TURN_LIMIT, "", "")
             self._remember(asked.request, held)
 
 
@@ -414,12 +421,12 @@ def likelihoods_told(found: Sequence[tuple[Any, float, bool]]) -> tuple[Any, str
     return first, max(values, key=lambda text: values[text]), values
 
 
-def generation(talk: Conversation, given: Any) -> str:
+def generation(conversation: Conversation, given: Any) -> str:
     """The last answer, up to the first of the texts to stop at and to the most tokens allowed.
 
     Tokens are counted by the bot's endpoint where it says so, and else estimated.
     """
-    answer = talk.turns[-1].answer if talk.turns else Answer(text="")
+    answer = conversation.turns[-1].answer if conversation.turns else Answer(text="")
     kwargs = given if isinstance(given, dict) else {}
     until = kwargs.get("until") or ()
     stops = [until] if isinstance(until, str) else list(until)
@@ -438,7 +445,7 @@ def _shortened(answer: Answer, most: Any) -> str:
 
 def _say_failures(held: Sequence[Conversation]) -> None:
     """How often the bot gave no answer, and why."""
-    last = [talk.turns[-1].answer.error for talk in held if talk.turns]
+    last = [conversation.turns[-1].answer.error for conversation in held if conversation.turns]
     kinds = Counter(error.kind for error in last if error)
     if kinds:
         why = ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())

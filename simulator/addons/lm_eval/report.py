@@ -178,7 +178,7 @@ def _judges(settings: Settings) -> tuple[list[str], list[str]]:
     """The outputs that a metric file names, and everyone whose grades are metrics."""
     own = {name: getattr(settings, name) for name in OF_A_TASK}
     session = current()
-    grading = Grading(session.settings.model_copy(update=own), session.stage.models_of)
+    grading = Grading(session.settings.model_copy(update=own), session.context.models_of)
     if grading.outputs is None:
         return [], list(grading.names)
     named = grading.outputs.file.named

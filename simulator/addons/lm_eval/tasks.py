@@ -27,7 +27,7 @@ from simulator.core.replies import encodable
 from simulator.core.roles import endpoints
 from simulator.core.settings import Settings, from_run, load
 from simulator.core.templates import Texts
-from simulator.core.types import Case, Conversation, Language, Message, Query, Rag, Results, traits_of
+from simulator.core.types import Bot, Case, Conversation, Language, Message, Query, Results, traits_of
 from simulator.data.datasets import labels_in
 from simulator.data.files import language_of
 from simulator.models.pricing import Ledger
@@ -50,44 +50,44 @@ class Session:
         """Whatever is wrong with the settings shows here; `earlier` is the run that is gone on with."""
         self.settings = settings.model_copy(update={"protocol": "single_turn"})
         self.ledger = Ledger.of(settings, earlier)
-        self.stage = RunContext(self.settings, endpoints(settings), (shelves.scripted(),), self.ledger)
+        self.context = RunContext(self.settings, endpoints(settings), (shelves.scripted(),), self.ledger)
         self.tasks: Mapping[str, Any] = {}
         # What was held for a document, as often as it was asked; and for a row of one of our own tasks.
-        self.talks: dict[Place, list[Conversation]] = {}
+        self.conversations: dict[Place, list[Conversation]] = {}
         self.of_rows: dict[tuple[str, str], Conversation] = {}
         self._runner = asyncio.Runner()
-        self._rag: Rag | None = None
+        self._rag: Bot | None = None
 
     @functools.cached_property
     def playing(self) -> RunContext:
         """Where customers are played: only for documents that name a persona."""
         settings = self.settings.model_copy(update={"protocol": "dialogue"})
-        return RunContext(settings, endpoints(settings), tuple(self.stage.personas.values()), self.ledger)
+        return RunContext(settings, endpoints(settings), tuple(self.context.personas.values()), self.ledger)
 
     @property
     def whole(self) -> RunContext:
         """Everyone who takes part."""
-        return self.playing if "playing" in vars(self) else self.stage
+        return self.playing if "playing" in vars(self) else self.context
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """The result of async work: all of it runs on one event loop, to which connections belong."""
         return self._runner.run(work)
 
-    async def bot(self, plan: tuple[Conversation, ...]) -> Rag:
+    async def bot(self, plan: tuple[Conversation, ...]) -> Bot:
         """The bot, connected when it is first needed."""
         if self._rag is None:
-            self._rag = await self.stage.rag(plan)
+            self._rag = await self.context.bot(plan)
         return self._rag
 
     def masked(self, text: str, language: Language) -> str:
         """The text without personal data, where that is to be masked."""
-        redactor = self.stage.redactor
+        redactor = self.context.redactor
         return redactor.redact(text, language).text if redactor else text
 
     def close(self) -> None:
         """Closes every connection, and the loop."""
-        self.run(self.stage.close(self._rag))
-        if self.whole is not self.stage:
+        self.run(self.context.close(self._rag))
+        if self.whole is not self.context:
             self.run(self.whole.close(None))
         self._runner.close()
         _forget(self)
@@ -146,14 +146,16 @@ def row_of(doc: Any) -> tuple[str, str] | None:
     return None
 
 
-def conversation(session: Session, request: Any, number: int, *, question: str | None = None) -> Conversation:
+def conversation_of(
+    session: Session, request: Any, number: int, *, question: str | None = None
+) -> Conversation:
     """The conversation that a request asks for, for the `number`th time (from 1), before anything is said."""
     doc = request.doc
     text = question or str(request.args[0])
     chat = messages_of(text)
     case = _case_of_row(doc) if row_of(doc) else _case(session, request, _parts(chat)[2] if chat else text)
-    if session.stage.redactor is not None:
-        case = masked_case(case, int(request.doc_id) + 1, session.stage.redactor)
+    if session.context.redactor is not None:
+        case = masked_case(case, int(request.doc_id) + 1, session.context.redactor)
     persona = _persona(session, request)
     if len(session.tasks) > 1 and row_of(doc):
         case = case.model_copy(update={"id": f"{doc['task']}-{case.id}", "tags": (*case.tags, doc["task"])})
@@ -212,20 +214,20 @@ def _parts(chat: Sequence[Mapping[str, str]]) -> tuple[str, tuple[Message, ...],
 class PromptedBot:
     """A bot that is sent each row's prompt in place of its question; it keeps what else the bot has."""
 
-    def __init__(self, rag: Any, prompts: Mapping[str, RowPrompt]) -> None:
+    def __init__(self, bot: Any, prompts: Mapping[str, RowPrompt]) -> None:
         """`prompts` by case id."""
-        self.rag, self.prompts = rag, prompts
+        self.bot, self.prompts = bot, prompts
 
     def __getattr__(self, name: str) -> Any:
         """Whatever else the bot has."""
-        return getattr(self.rag, name)
+        return getattr(self.bot, name)
 
     async def __call__(self, query: Query) -> Any:
         """What the bot says; later turns of a row that is a dialogue are sent as they are."""
         prompt = self.prompts.get(query.case)
         if prompt is None:
-            return await called(self.rag, query)
-        takes = traits_of(self.rag).takes
+            return await called(self.bot, query)
+        takes = traits_of(self.bot).takes
         changes: dict[str, Any] = {"choices": prompt.choices}
         if query.text == prompt.question:
             apart = "system" in takes or not prompt.system
@@ -233,7 +235,7 @@ class PromptedBot:
         if "system" in takes:
             changes["system"] = prompt.system
         changes["history"] = (*prompt.shots, *query.history)
-        return await called(self.rag, query.model_copy(update=changes))
+        return await called(self.bot, query.model_copy(update=changes))
 
 
 def _case_of_row(doc: Mapping[str, Any]) -> Case:
@@ -392,7 +394,7 @@ class TaskRows(NamedTuple):
 def documents(task: str, given: Mapping[str, Any]) -> TaskRows:
     """The rows of a data set; `given` are the settings of `OF_A_TASK` that are not as usual."""
     planned = plan_rows(from_run({**given, "protocol": "single_turn"}))
-    cases = [talk.case for talk in planned.plan]
+    cases = [conversation.case for conversation in planned.plan]
     rendering = _rendering(planned.settings, cases)
     rows = [_row(task, case, rendering, planned.settings) for case in cases]
     return TaskRows(rows, planned.settings, planned.skipped.count)

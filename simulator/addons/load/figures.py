@@ -277,8 +277,12 @@ def times(found: Sequence[float]) -> Times | None:
 
 def _lines(sat: Sat, results: Results, summary: Summary) -> list[_TimedLine]:
     """The lines of a sitting that are in the run, in the order in which they were sent."""
-    talks = {talk.id: talk for talk in counted(results).conversations}
-    turns = {(talk.id, turn.index): turn for talk in talks.values() for turn in talk.turns}
+    conversations = {conversation.id: conversation for conversation in counted(results).conversations}
+    turns = {
+        (conversation.id, turn.index): turn
+        for conversation in conversations.values()
+        for turn in conversation.turns
+    }
     values = {(score.conversation, score.turn): score.value for score in _given(results, summary)}
     found = sorted((each for each in sat.asked if (each.conversation, each.turn) in turns), key=_sent)
     lines = []
@@ -289,7 +293,7 @@ def _lines(sat: Sat, results: Results, summary: Summary) -> list[_TimedLine]:
         lines.append(
             _TimedLine(
                 asked=asked,
-                case=talks[asked.conversation].case.id,
+                case=conversations[asked.conversation].case.id,
                 places=sat.places,
                 seconds=seconds,
                 waited=max(0.0, whole - seconds),

@@ -9,7 +9,7 @@ from typing import Any
 from simulator.addons.load.figures import Watch
 from simulator.core.errors import InputError
 from simulator.core.settings import Arrival, Settings, flag, read_arrival
-from simulator.core.types import Case, Conversation, Rag, Turn, User, Utterance, traits_of
+from simulator.core.types import Bot, Case, Conversation, Turn, User, Utterance, traits_of
 from simulator.runner.context import RunContext
 from simulator.runner.run import Progress, Runner
 from simulator.storage.run_file import RunFile
@@ -78,16 +78,16 @@ class Rush(Runner):
     def __init__(
         self,
         file: RunFile,
-        stage: RunContext,
-        rag: Rag,
+        context: RunContext,
+        bot: Bot,
         progress: Progress,
         plan: Sequence[Conversation] | None = None,
     ) -> None:
         """Like every sitting; the clock starts with `run`."""
-        super().__init__(file, stage, rag, progress, plan)
-        places = traits_of(rag).places is not None
-        self.log = self.watch = Watch(file, stage.settings, places=places)
-        self._pace = Pace(stage.settings)
+        super().__init__(file, context, bot, progress, plan)
+        places = traits_of(bot).places is not None
+        self.log = self.watch = Watch(file, context.settings, places=places)
+        self._pace = Pace(context.settings)
         # What is to be graded when everybody has left; None from then on.
         self._later: list[tuple[Any, ...]] | None = []
 
@@ -119,7 +119,7 @@ class Rush(Runner):
 
     def _user(self, start: Conversation) -> User:
         """The customer, who takes as long as people do; their own model's time is part of it."""
-        user, most = super()._user(start), self.stage.turns(start)[0]
+        user, most = super()._user(start), self.context.turns(start)[0]
 
         async def thinking(case: Case, turns: tuple[Turn, ...]) -> Utterance:
             began, pause = self.watch.now, self._pace.thinking(start.id, len(turns) + 1)

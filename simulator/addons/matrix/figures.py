@@ -291,7 +291,7 @@ class Read(NamedTuple):
 
 def read_of(results: Results, found: Classification, places: Mapping[str, int]) -> Read:
     """What the judge of `found` read; `places` has the row of each conversation."""
-    own = {talk.id: talk.case.label for talk in results.conversations}
+    own = {conversation.id: conversation.case.label for conversation in results.conversations}
     rows: dict[int, list[tuple[str, str | None]]] = {}
     for score in results.scores:
         if score.judge == found.judge and score.state == "scored" and score.conversation in places:
@@ -475,9 +475,9 @@ def _cell(held: CellRun, runs: Path, rows: _Rows) -> _Read:
     told = classifications(results)
     figures = _figures(held, state, results, summary, settings)
     figures = figures.model_copy(update={"labels": _labels(told)})
-    places = {talk.id: rows.place(talk.case.id) for talk in results.conversations}
+    places = {conversation.id: rows.place(conversation.case.id) for conversation in results.conversations}
     labels = read_of(results, told[0], places) if told else None
-    languages = Counter[str](talk.case.language for talk in results.conversations)
+    languages = Counter[str](conversation.case.language for conversation in results.conversations)
     return _Read(figures, _graded(results, summary, places, rows), labels, summary.primary, languages)
 
 
@@ -520,8 +520,8 @@ def _used(results: Results) -> tuple[dict[str, Usage], list[float]]:
     """The tokens of all answers by model, and how long each answer took; a large run is not held for it."""
     used: dict[str, Usage] = {}
     seconds = []
-    for talk in results.conversations:
-        for answer in (turn.answer for turn in talk.turns):
+    for conversation in results.conversations:
+        for answer in (turn.answer for turn in conversation.turns):
             for told in answer.usages:
                 before = used.get(told.model, Usage(model=told.model))
                 tokens = {"tokens_in": before.tokens_in + told.tokens_in}

@@ -241,8 +241,8 @@ def spent(run: Path) -> float:
 def silence(results: Results) -> str:
     """Why a model never answered at all, in its own first words; empty where it did."""
     first = ""
-    for talk in results.conversations:
-        for answer in (turn.answer for turn in talk.turns):
+    for conversation in results.conversations:
+        for answer in (turn.answer for turn in conversation.turns):
             if answer.text.strip() and not answer.error:
                 return ""
             first = first or (answer.error.message if answer.error else "the answer is empty")

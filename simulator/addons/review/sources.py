@@ -473,7 +473,9 @@ class Taken:
 
 def take(entries: Iterable[Entry], results: Results) -> Taken:
     """What fits the run, and what does not; of two grades for one turn by one reviewer the first fits."""
-    turns = {talk.id: {turn.index for turn in talk.turns} for talk in results.conversations}
+    turns = {
+        conversation.id: {turn.index for turn in conversation.turns} for conversation in results.conversations
+    }
     taken, known = Taken(), dict[tuple[str, int, str, str], str]()
     for entry in entries:
         why = entry.fault or (_why_not(entry.verdict, turns, known) if entry.verdict else "")

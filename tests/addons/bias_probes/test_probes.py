@@ -80,8 +80,8 @@ def test_every_pair_is_a_pair(seed: int) -> None:
         assert probe.base.turn != probe.changed.turn
         assert probe.note
         assert "$" not in probe.note
-        for exhibit in (probe.base, probe.changed):
-            assert by_name.setdefault(exhibit.conversation, exhibit) == exhibit
+        for context in (probe.base, probe.changed):
+            assert by_name.setdefault(context.conversation, context) == context
 
 
 @settings(max_examples=examples(3), deadline=None)

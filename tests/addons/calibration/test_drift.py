@@ -39,12 +39,12 @@ def always(grade: int) -> Any:
 
 async def calibrated(server: OpenAIServer, path: Path) -> Calibration:
     """A stored calibration of the model at the server."""
-    stage = a_stage(server, judges=("groundedness",))
+    context = a_stage(server, judges=("groundedness",))
     work = CalibrationRun(
         CalibrationRequest(str(path), "groundedness", "faithfulness"), Settings(offline=True)
     )
-    work.stage, work.judge = stage, "groundedness"
-    graded = await work.grade(work.sitting(), lambda _: None)
+    work.context, work.judge = context, "groundedness"
+    graded = await work.grade(work.runner(), lambda _: None)
     calibration = work.calibration(work.compare(graded))
     save(calibration)
     return calibration
@@ -52,13 +52,13 @@ async def calibrated(server: OpenAIServer, path: Path) -> Calibration:
 
 async def checked(server: OpenAIServer, frozen: Frozen, rows: int = 40, **settings: Any) -> Drift:
     """The check, as a run makes it."""
-    stage = a_stage(server, judges=("groundedness",), **settings)
-    mode = stage.connections.cache.mode
+    context = a_stage(server, judges=("groundedness",), **settings)
+    mode = context.connections.cache.mode
     try:
-        found = await drift(stage, frozen, seed=1, rows=rows)
-        assert stage.connections.cache.mode == mode
+        found = await drift(context, frozen, seed=1, rows=rows)
+        assert context.connections.cache.mode == mode
     finally:
-        await stage.close(None)
+        await context.close(None)
     return found
 
 

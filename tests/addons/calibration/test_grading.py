@@ -52,8 +52,8 @@ async def staged() -> AsyncIterator[Staged]:
         return made[-1]
 
     yield make
-    for stage in made:
-        await stage.close(None)
+    for context in made:
+        await context.close(None)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ async def test_judges_that_share_a_call_share_it_here(
     """The rubric is that of a combined run; alone it is another one, and no other judge is called."""
     together = staged(server, judges=("turn", "groundedness", "cosine"))
     alone = staged(server, judges=("groundedness",))
-    both = [await LabelledRun(stage, "groundedness").grade(file.rows[:2]) for stage in (together, alone)]
+    both = [await LabelledRun(context, "groundedness").grade(file.rows[:2]) for context in (together, alone)]
 
     assert both[0][0].score.rubric == together.panel.judgings[0].rubric_hash  # type: ignore[attr-defined]
     assert both[0][0].score.rubric != both[1][0].score.rubric
@@ -121,9 +121,9 @@ async def test_an_interrupted_sitting_goes_on_where_it_stopped(
 
     server.reply = ten
     partial = tmp_path / "there" / "x.partial.jsonl"
-    stage = staged(server, judges=("groundedness",), calls=1)
+    context = staged(server, judges=("groundedness",), calls=1)
     with pytest.raises(AccessDenied):
-        await LabelledRun(stage, "groundedness", partial).grade(file.rows)
+        await LabelledRun(context, "groundedness", partial).grade(file.rows)
     with partial.open("a", encoding="utf-8") as kept:
         kept.write('{"row": "cut o')
     server.reply = play
@@ -144,17 +144,17 @@ async def test_lines_of_another_prompt_do_not_count(
     """Another model's grades are not taken for this one's."""
     partial = tmp_path / "x.partial.jsonl"
     for model in ("one", "other"):
-        stage = staged(server, judges=("groundedness",), judge_model=model)
-        await LabelledRun(stage, "groundedness", partial).grade(file.rows[:3])
+        context = staged(server, judges=("groundedness",), judge_model=model)
+        await LabelledRun(context, "groundedness", partial).grade(file.rows[:3])
 
     assert server.counts["chat"] == 6
 
 
 async def test_a_spent_budget_stops_it(staged: Staged, file: LabelFile, server: OpenAIServer) -> None:
     """Nothing more is asked once the money is gone."""
-    stage = staged(server, judges=("groundedness",), budget=0.05, judge_model="gpt-4.1", calls=1)
+    context = staged(server, judges=("groundedness",), budget=0.05, judge_model="gpt-4.1", calls=1)
     with pytest.raises(BudgetSpent, match=r"the budget of 0\.05 USD is spent"):
-        await LabelledRun(stage, "groundedness").grade(file.rows)
+        await LabelledRun(context, "groundedness").grade(file.rows)
 
     assert 0 < server.counts["chat"] < 36
 
@@ -176,7 +176,7 @@ def test_an_own_judge_is_filed_under_its_function(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     file = read_labels(written(tmp_path / "labels.jsonl", labelled()))
-    stage = a_stage(judges=("mine.py:strict",))
-    graded = asyncio.run(LabelledRun(stage, filed(stage, "mine.py:strict")).grade(file.rows[:2]))
+    context = a_stage(judges=("mine.py:strict",))
+    graded = asyncio.run(LabelledRun(context, filed(context, "mine.py:strict")).grade(file.rows[:2]))
 
     assert [each.score.raw for each in graded] == [5, 5]

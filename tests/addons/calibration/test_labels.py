@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from simulator.core.errors import CaseFileError, InputError, UnknownName
-from simulator.runner.labelled import dimension, exhibit_of, mark_between_references, read_labels
+from simulator.runner.labelled import context_of, dimension, mark_between_references, read_labels
 from tests.labelled import labelled, written, written_csv
 
 HEADER = ("id", "question", "answer", "contexts", "reference", "faithfulness", "verdict")
@@ -16,16 +16,16 @@ def test_a_row_becomes_what_a_judge_of_a_run_sees(tmp_path: Path) -> None:
     """Turn 1 with passages under their ids, the reference of that turn, and the history."""
     history = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Yes?"}]
     file = read_labels(written(tmp_path / "a.jsonl", labelled(history=history)))
-    exhibit = exhibit_of(file.rows[0])
+    context = context_of(file.rows[0])
 
     assert (file.dataset, len(file.rows), file.dimensions) == (
         "shop",
         36,
         ["faithfulness", "correct", "verdict"],
     )
-    assert [(p.id, p.text[:13]) for p in exhibit.turn.answer.passages] == [("faq-0", "The guarantee")]
-    assert exhibit.references == (file.rows[0].case.references[0][0],)
-    assert (exhibit.turn.index, len(exhibit.case.history), exhibit.turn.answer.shows_passages) == (1, 2, True)
+    assert [(p.id, p.text[:13]) for p in context.turn.answer.passages] == [("faq-0", "The guarantee")]
+    assert context.references == (file.rows[0].case.references[0][0],)
+    assert (context.turn.index, len(context.case.history), context.turn.answer.shows_passages) == (1, 2, True)
     assert (file.rows[0].group, file.rows[0].about["domain"]) == ("g0", "kitchen")
     assert file.rows[0].published == {"rival": 0.5}
 
@@ -34,15 +34,15 @@ def test_without_contexts_nobody_knows_what_was_retrieved(tmp_path: Path) -> Non
     """Such a row is not blamed for having no passages: it is skipped by whoever needs them."""
     file = read_labels(written(tmp_path / "a.jsonl", labelled(contexts=[])))
 
-    assert not exhibit_of(file.rows[0]).turn.answer.shows_passages
+    assert not context_of(file.rows[0]).turn.answer.shows_passages
 
 
 def test_acceptable_answers_can_stand_in_one_text(tmp_path: Path) -> None:
     """A mark tells them apart where the set says so."""
     file = read_labels(written(tmp_path / "a.jsonl", labelled(reference="Paris / Lutetia/")))
 
-    assert exhibit_of(file.rows[0], apart="/").references == ("Paris", "Lutetia")
-    assert exhibit_of(file.rows[0]).references == ("Paris / Lutetia/",)
+    assert context_of(file.rows[0], apart="/").references == ("Paris", "Lutetia")
+    assert context_of(file.rows[0]).references == ("Paris / Lutetia/",)
 
 
 def test_a_table_has_a_column_for_each_label(tmp_path: Path) -> None:

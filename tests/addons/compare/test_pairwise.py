@@ -28,15 +28,18 @@ from tests.pairwise import LONG, QUESTION, SHORT, Answers, a_conversation, a_run
 LANGUAGES: tuple[Language, Language] = ("ja", "en")
 
 
-def held(name: str, *talks: Any) -> Results:
+def held(name: str, *conversations: Any) -> Results:
     """A run with these conversations, as read from its file."""
-    return read_run(find_run(a_run(name, talks), Path("runs")))
+    return read_run(find_run(a_run(name, conversations), Path("runs")))
 
 
 def a_pair(one: Answers, other: Answers, language: Language = "ja", asks: tuple[str, ...] = ()) -> Pair:
     """The last turn of two runs."""
-    talks = [a_conversation("c", answers, language=language, asks=asks) for answers in (one, other)]
-    runs = [Results.model_validate(held(f"2026-{at}", talk)) for at, talk in enumerate(talks)]
+    conversations = [a_conversation("c", answers, language=language, asks=asks) for answers in (one, other)]
+    runs = [
+        Results.model_validate(held(f"2026-{at}", conversation))
+        for at, conversation in enumerate(conversations)
+    ]
     return matched(*runs).pairs[-1]
 
 
@@ -65,10 +68,10 @@ def test_a_line_without_a_recorded_answer_is_compared_with_nothing() -> None:
     """A log that ends does not lose against the answer of another bot."""
     mine = held("1", a_conversation("x", ["a", "b"], asks=("same",)))
     theirs = held("2", a_conversation("x", ["c", "d"], asks=("same",)))
-    [talk] = theirs.conversations
+    [conversation] = theirs.conversations
     silent = Answer(text="", error=Failure(kind="unrecorded", message="question x has no recorded answer"))
-    turns = (talk.turns[0], talk.turns[1].model_copy(update={"answer": silent}))
-    theirs = theirs.model_copy(update={"conversations": (talk.model_copy(update={"turns": turns}),)})
+    turns = (conversation.turns[0], conversation.turns[1].model_copy(update={"answer": silent}))
+    theirs = theirs.model_copy(update={"conversations": (conversation.model_copy(update={"turns": turns}),)})
     found = matched(mine, theirs)
 
     assert [pair.one.turn.index for pair in found.pairs] == [1]
@@ -160,8 +163,8 @@ def test_rules_need_no_judge() -> None:
         ("yes", gone): "a", (gone, "yes"): "b", (gone, gone): "tie", ("same  text", "same text"): "tie",
     }  # fmt: skip
     for at, ((one, other), verdict) in enumerate(expected.items()):
-        talks = [a_conversation("c", [text]) for text in (one, other)]
-        pair = matched(held(f"{at}a", talks[0]), held(f"{at}b", talks[1])).pairs[0]
+        conversations = [a_conversation("c", [text]) for text in (one, other)]
+        pair = matched(held(f"{at}a", conversations[0]), held(f"{at}b", conversations[1])).pairs[0]
         ruled = by_rule(pair)
         assert ruled is not None
         assert (ruled.verdict, ruled.how) == (verdict, "rule")
@@ -207,8 +210,13 @@ async def test_the_stand_in_prefers_the_right_answer_and_not_the_long_one(langua
 @given(st.text(min_size=1, max_size=40))
 def test_merits_are_shares(text: str) -> None:
     """Of any text, and the same whenever it is asked."""
-    talk = a_conversation("c", [text])
-    exhibit = GradingContext(conversation=talk.id, case=talk.case, persona=talk.persona, turn=talk.turns[0])
+    conversation = a_conversation("c", [text])
+    context = GradingContext(
+        conversation=conversation.id,
+        case=conversation.case,
+        persona=conversation.persona,
+        turn=conversation.turns[0],
+    )
 
-    assert 0 <= merit(exhibit).value <= 1
-    assert merit(exhibit) == merit(exhibit.model_copy())
+    assert 0 <= merit(context).value <= 1
+    assert merit(context) == merit(context.model_copy())

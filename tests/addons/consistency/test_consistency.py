@@ -50,7 +50,7 @@ PAIRS = (
 )  # fmt: skip
 
 
-def talk(
+def conversation(
     answer: str, *, persona: str = "calm", case: str = "fees-01-ja", language: Language = "ja", **more: Any
 ) -> Conversation:
     """A conversation of one turn."""
@@ -59,10 +59,10 @@ def talk(
     return Conversation(id=f"{persona}/{case}#1", case=about, persona=persona, turns=(turn,))
 
 
-def held(*talks: Conversation) -> Results:
+def held(*conversations: Conversation) -> Results:
     """A run of these conversations."""
     run: Run = rehearsed().run
-    return Results(run=run, planned=len(talks), conversations=talks)
+    return Results(run=run, planned=len(conversations), conversations=conversations)
 
 
 @pytest.mark.parametrize(("one", "other", "disagree"), PAIRS)
@@ -76,10 +76,13 @@ def test_two_answers_disagree_or_do_not(one: str, other: str, disagree: bool) ->
 
 def test_personas_that_are_told_another_price_are_found() -> None:
     """The share counts pairs; the interval is by question, and takes five of them."""
-    calm, beginner = talk("月額は2,980円です。"), talk("月額は税込2,980円です。", persona="beginner")
-    angry = talk("月額は3,980円です。", persona="angry")
+    calm, beginner = (
+        conversation("月額は2,980円です。"),
+        conversation("月額は税込2,980円です。", persona="beginner"),
+    )
+    angry = conversation("月額は3,980円です。", persona="angry")
     fine = [
-        talk("はい、できます。", case=f"other{at}-ja", persona=who)
+        conversation("はい、できます。", case=f"other{at}-ja", persona=who)
         for at in range(4)
         for who in ("calm", "angry")
     ]
@@ -103,17 +106,17 @@ def test_personas_that_are_told_another_price_are_found() -> None:
 
 def test_a_question_is_known_in_other_words_and_languages() -> None:
     """By its tag, or by its id without the language."""
-    assert subject(talk("-").case) == subject(talk("-", case="fees-01-en").case) == "fees-01"
-    assert subject(talk("-", case="en/fees-01").case) == "fees-01"
-    assert subject(talk("-", case="x", tags=("variant:fees-01",)).case) == "fees-01"
-    assert subject(talk("-", case="enable-01").case) == "enable-01"
+    assert subject(conversation("-").case) == subject(conversation("-", case="fees-01-en").case) == "fees-01"
+    assert subject(conversation("-", case="en/fees-01").case) == "fees-01"
+    assert subject(conversation("-", case="x", tags=("variant:fees-01",)).case) == "fees-01"
+    assert subject(conversation("-", case="enable-01").case) == "enable-01"
 
 
 def test_a_language_that_is_told_another_figure_is_found() -> None:
     """Only where the figure is what the question is about."""
-    right = talk("月額は4,180円です。", references=("月額4,180円です。",))
-    wrong = talk("It is 5,280 yen a month.", case="fees-01-en", language="en")
-    same = talk("It costs 4,180 yen monthly.", case="fees-01-en", language="en")
+    right = conversation("月額は4,180円です。", references=("月額4,180円です。",))
+    wrong = conversation("It is 5,280 yen a month.", case="fees-01-en", language="en")
+    same = conversation("It costs 4,180 yen monthly.", case="fees-01-en", language="en")
 
     assert [clash.link for clash in consistency(held(right, wrong)).clashes] == ["same_question"]
     assert consistency(held(right, same)).clashes == ()
@@ -123,8 +126,8 @@ def test_a_language_that_is_told_another_figure_is_found() -> None:
 
 def test_other_questions_on_the_same_passages_are_told_and_not_counted() -> None:
     """They may say different things; where they contradict each other, that stands beside the figure."""
-    one = talk("解約金は9,500円です。", case="a", passages=("doc",))
-    other = talk("解約金は8,000円です。", case="b", passages=("doc",))
+    one = conversation("解約金は9,500円です。", case="a", passages=("doc",))
+    other = conversation("解約金は8,000円です。", case="b", passages=("doc",))
 
     found = consistency(held(one, other))
 
@@ -134,14 +137,14 @@ def test_other_questions_on_the_same_passages_are_told_and_not_counted() -> None
 
 def test_failed_answers_say_nothing() -> None:
     """A bot that did not answer disagrees with nobody."""
-    silent = talk("")
+    silent = conversation("")
 
-    assert consistency(held(talk("月額は2,980円です。"), silent)).cases == ()
+    assert consistency(held(conversation("月額は2,980円です。"), silent)).cases == ()
 
 
 def test_a_report_has_a_line_only_where_customers_were_told_different_things() -> None:
     """In both languages, with both statements."""
-    calm, angry = talk("月額は2,980円です。"), talk("月額は3,980円です。", persona="angry")
+    calm, angry = conversation("月額は2,980円です。"), conversation("月額は3,980円です。", persona="angry")
 
     assert consistency_line(held(calm), "ja") is None
     for language in ("ja", "en"):
@@ -176,11 +179,17 @@ def test_the_demo_bot_tells_every_persona_the_same(capsys: pytest.CaptureFixture
 
     assert consistency(results).clashes == ()
 
-    planted = [_dearer(talk) if talk.persona == "angry" else talk for talk in results.conversations]
+    planted = [
+        _dearer(conversation) if conversation.persona == "angry" else conversation
+        for conversation in results.conversations
+    ]
     changed = {t.case.id for t, was in zip(planted, results.conversations, strict=True) if t != was}
     found = consistency(results.model_copy(update={"conversations": tuple(planted)}))
     alarmed = {
-        talk.case.id for talk in planted for clash in found.clashes if talk.id in (clash.one, clash.other)
+        conversation.case.id
+        for conversation in planted
+        for clash in found.clashes
+        if conversation.id in (clash.one, clash.other)
     }
 
     assert changed
@@ -188,13 +197,13 @@ def test_the_demo_bot_tells_every_persona_the_same(capsys: pytest.CaptureFixture
     assert all("angry/" in clash.one + clash.other for clash in found.clashes)
 
 
-def _dearer(talk: Conversation) -> Conversation:
+def _dearer(conversation: Conversation) -> Conversation:
     """The same conversation with every amount changed."""
     turns = []
-    for turn in talk.turns:
+    for turn in conversation.turns:
         text = turn.answer.text
         for each in specifics_of(text):
             if each.kind == "amount":
                 text = text.replace(each.text, f"9{each.text}")
         turns.append(turn.model_copy(update={"answer": turn.answer.model_copy(update={"text": text})}))
-    return talk.model_copy(update={"turns": tuple(turns)})
+    return conversation.model_copy(update={"turns": tuple(turns)})

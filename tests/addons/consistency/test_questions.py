@@ -32,14 +32,14 @@ def target(*answers: str, language: Language = "ja", case: str = "a") -> Target:
     turns = tuple(
         Turn(index=n, user=f"質問{n}", answer=Answer(text=text)) for n, text in enumerate(answers, 1)
     )
-    talk = Conversation(id=f"calm/{case}#1", case=about, persona="calm", turns=turns)
-    return Target(talk=talk, turn=turns[-1])
+    conversation = Conversation(id=f"calm/{case}#1", case=about, persona="calm", turns=turns)
+    return Target(conversation=conversation, turn=turns[-1])
 
 
 def results(*chosen: Target) -> Results:
     """A run of these conversations."""
     return Results(
-        run=rehearsed().run, planned=len(chosen), conversations=tuple(each.talk for each in chosen)
+        run=rehearsed().run, planned=len(chosen), conversations=tuple(each.conversation for each in chosen)
     )
 
 

@@ -56,7 +56,11 @@ async def test_the_budget_holds_for_all_workers_and_no_key_is_written(
     assert stopped.run.status == "stopped"
     assert finished.run.status == "finished"
     assert asked["chat"] == sum(role.calls for role in finished.spending.values())
-    assert len(finished.scores) == 2 * sum(len(talk.turns) for talk in finished.conversations) > 0
+    assert (
+        len(finished.scores)
+        == 2 * sum(len(conversation.turns) for conversation in finished.conversations)
+        > 0
+    )
     assert files_with(KEY, tmp_path) == []
 
 

@@ -13,7 +13,8 @@ import pytest
 
 from simulator.core.errors import InputError
 from simulator.core.types import Ended, Results
-from tests.clusters import ROOT, SLOW, Acting, Machines, kill, offline, rehearsed, resumed
+from tests.clusters import SLOW, Acting, Machines, kill, offline, rehearsed, resumed
+from tests.paths import ROOT
 from tests.runner.test_run import played
 
 pytestmark = [
@@ -79,7 +80,9 @@ def asked_of(machines: Machines) -> Counter[str]:
 
 def twice(results: Results, asked: Counter[str]) -> set[str]:
     """The cases of which a question was asked more than once."""
-    assert {line.split()[0] for line in asked} == {talk.case.id for talk in results.conversations}
+    assert {line.split()[0] for line in asked} == {
+        conversation.case.id for conversation in results.conversations
+    }
     return {line.split()[0] for line, count in asked.items() if count > 1}
 
 
@@ -95,7 +98,11 @@ async def test_two_workers_hold_the_very_run_of_one_process() -> None:
     assert there.run.status == "finished"
     assert played(there) == played(here)
     assert progress.over == 6
-    assert progress.turns == sum(len(talk.turns) for talk in there.conversations) == len(progress.grades)
+    assert (
+        progress.turns
+        == sum(len(conversation.turns) for conversation in there.conversations)
+        == len(progress.grades)
+    )
 
 
 async def test_what_lies_beside_a_bot_travels(machines: Machines, tmp_path: Path) -> None:
@@ -173,7 +180,11 @@ async def test_a_lost_scheduler_leaves_a_run_for_any_engine(machines: Machines) 
     spread = settings.model_copy(update={"engine": "dask", "scheduler": machines.address})
     broken, why = await rehearsed(spread, progress)
     machines.end()
-    done = {talk.id for talk in broken.conversations if talk.ended not in (None, Ended.INTERRUPTED)}
+    done = {
+        conversation.id
+        for conversation in broken.conversations
+        if conversation.ended not in (None, Ended.INTERRUPTED)
+    }
     finished, stopped = await resumed(broken, settings)
     asked = asked_of(machines)
     here, _ = await rehearsed(settings)
@@ -184,7 +195,7 @@ async def test_a_lost_scheduler_leaves_a_run_for_any_engine(machines: Machines) 
     assert (broken.run.status, len(done) >= 5, len(done) < 24) == ("stopped", True, True)
     assert stopped is None
     assert played(finished) == played(here)
-    known = {talk.case.id for talk in finished.conversations if talk.id in done}
+    known = {conversation.case.id for conversation in finished.conversations if conversation.id in done}
     assert twice(finished, asked).isdisjoint(known)
 
 
@@ -200,7 +211,11 @@ async def test_a_driver_that_leaves_takes_its_desks_along() -> None:
 
     assert stopped == "interrupted"
     assert results.run.status == "interrupted"
-    assert 3 <= sum(talk.ended not in (None, Ended.INTERRUPTED) for talk in results.conversations) < 20
+    assert (
+        3
+        <= sum(conversation.ended not in (None, Ended.INTERRUPTED) for conversation in results.conversations)
+        < 20
+    )
     pids = read("asked.pids").split()
     assert pids
     assert not [pid for pid in pids if int(pid) != os.getpid() and is_alive(int(pid))]

@@ -131,9 +131,9 @@ class Held(NamedTuple):
     asked: list[list[str]]
     echoed: list[str]
 
-    def talk(self, key: str) -> Conversation:
+    def conversation(self, key: str) -> Conversation:
         """A conversation by its id."""
-        return next(talk for talk in self.results.conversations if talk.id == key)
+        return next(conversation for conversation in self.results.conversations if conversation.id == key)
 
     def scores(self, key: str) -> dict[str, Score]:
         """The last turn's grades of a conversation, by judge."""
@@ -215,7 +215,7 @@ def test_everything_lm_eval_measured_is_a_run(held: Held) -> None:
     assert held.shown["judges"]["main_metric"]["n"] == 13
     assert held.shown["judges"]["rouge_l"]["n"] == 4
     assert all(judge["failed"] == 0 for judge in held.shown["judges"].values())
-    assert held.talk("scripted/shop_faq-fee#1").case.references == (("全国一律550円です。",),)
+    assert held.conversation("scripted/shop_faq-fee#1").case.references == (("全国一律550円です。",),)
 
 
 def test_our_judges_are_its_metrics_with_an_error(held: Held) -> None:
@@ -233,7 +233,7 @@ def test_our_judges_are_its_metrics_with_an_error(held: Held) -> None:
 
 def test_a_failure_of_the_bot_is_an_empty_answer(held: Held) -> None:
     """It is counted, told at the end, and graded lowest by rule; nothing stops for it."""
-    hours = held.talk("scripted/shop_faq-hours#1")
+    hours = held.conversation("scripted/shop_faq-hours#1")
     grade = held.scores(hours.id)["exact_match"]
 
     assert hours.turns[0].answer.error is not None
@@ -245,14 +245,17 @@ def test_a_failure_of_the_bot_is_an_empty_answer(held: Held) -> None:
 def test_documents_are_played_as_the_dialogues_they_describe(held: Held) -> None:
     """Earlier messages are sent along, further lines are said in turn, and a persona goes on from there."""
     assert ["Hello", "2 + 3 = ?"] in held.asked
-    assert [turn.user for turn in held.talk("scripted/talk-1#1").turns] == ["2 + 3 = ?", "And 4 + 4 = ?"]
+    assert [turn.user for turn in held.conversation("scripted/talk-1#1").turns] == [
+        "2 + 3 = ?",
+        "And 4 + 4 = ?",
+    ]
     assert any(len(lines) == 3 and lines[2] == "And 4 + 4 = ?" for lines in held.asked)
-    assert held.talk("calm/talk-2#1").ended == "satisfied"
+    assert held.conversation("calm/talk-2#1").ended == "satisfied"
 
 
 def test_answers_are_cut_where_the_task_says_so(held: Held) -> None:
     """What follows a stop is no part of the generation, but stays in the run; each filter has its metric."""
-    assert held.talk("scripted/talk-0#1").turns[0].answer.text.endswith("Next question: 6")
+    assert held.conversation("scripted/talk-0#1").turns[0].answer.text.endswith("Next question: 6")
     assert held.scores("scripted/talk-0#1")["last.exact_match"].value == 1.0
     assert held.measured("talk")["exact_match,said"][0] == 1.0
     assert held.measured("talk")["exact_match,last"][0] == pytest.approx(2 / 3)
@@ -273,7 +276,7 @@ def test_likelihoods_are_those_of_the_endpoint(held: Held) -> None:
         choice: fsum(value or 0 for _, value in tokens(f"{context} {choice}")[len(str(context)) :])
         for choice in ("the", "Rome")
     }
-    likeliest = held.talk("scripted/capital-0#1").turns[0].answer
+    likeliest = held.conversation("scripted/capital-0#1").turns[0].answer
 
     assert likeliest.logprobs == pytest.approx(expected)
     assert likeliest.text == max(expected, key=lambda choice: expected[choice])

@@ -138,7 +138,11 @@ def test_no_grade_is_given_while_customers_are_there() -> None:
 
     assert graded == "0"
     assert most == "3"
-    assert len(results.scores) == sum(len(talk.turns) for talk in results.conversations) == found.asked
+    assert (
+        len(results.scores)
+        == sum(len(conversation.turns) for conversation in results.conversations)
+        == found.asked
+    )
     assert found.most_in_flight == 3
     assert found.customers == 3
     assert found.failures == {}
@@ -186,7 +190,7 @@ def test_a_bot_that_hangs_for_some_keeps_nobody_else_waiting() -> None:
     results, found = latest()
 
     assert found.failures["timeout"] >= 1
-    assert all(talk.ended for talk in results.conversations)
+    assert all(conversation.ended for conversation in results.conversations)
     assert found.answers is not None
     assert found.answers.longest >= 0.3
     assert found.answers.p50 < found.answers.longest
@@ -242,27 +246,29 @@ def of_lines(asked: list[LineTiming], customers: int, failed: dict[str, str] | N
     """The figures of a run that holds just these lines."""
     from tests.playing import a_case, a_talk, a_turn
 
-    talks = []
+    conversations = []
     for each in dict.fromkeys(line.conversation for line in asked):
         turn = a_turn()
         if kind := (failed or {}).get(each):
             error = Failure(kind=kind, message="")
             turn = turn.model_copy(update={"answer": turn.answer.model_copy(update={"error": error})})
-        talks.append(a_talk(a_case(id=each), turn).model_copy(update={"id": each}))
+        conversations.append(a_talk(a_case(id=each), turn).model_copy(update={"id": each}))
     sat = Sat(customers=customers, asked=tuple(asked))
-    results = a_run(talks).model_copy(update={"notes": {"load": {"sittings": [sat.model_dump(mode="json")]}}})
+    results = a_run(conversations).model_copy(
+        update={"notes": {"load": {"sittings": [sat.model_dump(mode="json")]}}}
+    )
     found = load_of(results, figures_of(results, Settings()))
     assert found is not None
     return found
 
 
-def a_run(talks: list[Any]) -> Results:
+def a_run(conversations: list[Any]) -> Results:
     from datetime import UTC, datetime
 
     from simulator.core.types import Run
 
     run = Run(id="r", created=datetime(2026, 4, 1, tzinfo=UTC), settings={}, status="finished")
-    return Results(run=run, planned=len(talks), conversations=tuple(talks))
+    return Results(run=run, planned=len(conversations), conversations=tuple(conversations))
 
 
 def test_a_run_without_customers_at_once_has_no_load(capsys: pytest.CaptureFixture[str]) -> None:
@@ -315,5 +321,5 @@ def test_shards_of_a_rush_are_merged_and_taken_up_again(capsys: pytest.CaptureFi
     results, found = latest()
 
     assert found.sittings == 2
-    assert found.asked == sum(len(talk.turns) for talk in results.conversations)
+    assert found.asked == sum(len(conversation.turns) for conversation in results.conversations)
     assert TEXT("ja", "sittings", n="2") in cautions(found, "ja")

@@ -25,7 +25,13 @@ def with_verdicts(results: Results, *more: Any) -> Results:
 
 def test_the_figures_by_hand() -> None:
     """Two conversations graded 5, 4, 2 by the judge; people give 5, 2, 2 and 3, 4, 5."""
-    found = review(graded(lambda talk, turn: ((5, 2, 2), (3, 4, 5))[talk][turn - 1] if talk < 2 else None))
+    found = review(
+        graded(
+            lambda conversation, turn: (
+                ((5, 2, 2), (3, 4, 5))[conversation][turn - 1] if conversation < 2 else None
+            )
+        )
+    )
 
     assert found
     assert (found.turns, found.grades, found.reviewers, found.weighted) == (6, 6, {"A": 6}, False)
@@ -42,12 +48,12 @@ def test_the_figures_by_hand() -> None:
 def test_sampling_rates_weigh_the_turns() -> None:
     """A turn of which one in ten was sampled stands for ten; without all rates none count."""
     base = graded(lambda *_: None)
-    talk = base.conversations[0].id
+    conversation = base.conversations[0].id
     rated = with_verdicts(
         base,
-        verdict(talk, 1, 1, sampled=0.1),
-        verdict(talk, 2, 4, sampled=0.1),
-        verdict(talk, 3, 2, sampled=1),
+        verdict(conversation, 1, 1, sampled=0.1),
+        verdict(conversation, 2, 4, sampled=0.1),
+        verdict(conversation, 3, 2, sampled=1),
     )
     found, plain = review(rated), review(with_verdicts(rated, verdict(base.conversations[1].id, 1, 5)))
 
@@ -78,7 +84,7 @@ def test_weights_are_copies_of_rows() -> None:
 
 def test_two_reviewers_are_averaged_and_compared() -> None:
     """The mean of both is held against the judge; how they agree is told apart."""
-    results = graded(lambda talk, turn: JUDGE[turn] if talk < 2 else None)
+    results = graded(lambda conversation, turn: JUDGE[turn] if conversation < 2 else None)
     second = [v.model_copy(update={"reviewer": "B", "grade": 3.0}) for v in results.verdicts[:3]]
     found = review(with_verdicts(results, *second))
 
@@ -94,12 +100,12 @@ def test_two_reviewers_are_averaged_and_compared() -> None:
 def test_review_verdicts_and_ungraded_turns_have_no_say() -> None:
     """Only blind grades of turns that the judge has graded."""
     base = graded(lambda *_: None)
-    talk = base.conversations[0].id
+    conversation = base.conversations[0].id
     ungraded = base.model_copy(update={"scores": ()})
 
     assert review(base) is None
-    assert review(with_verdicts(base, verdict(talk, 1, 1, source="review"))) is None
-    assert review(with_verdicts(ungraded, verdict(talk, 1, 1))) is None
+    assert review(with_verdicts(base, verdict(conversation, 1, 1, source="review"))) is None
+    assert review(with_verdicts(ungraded, verdict(conversation, 1, 1))) is None
     assert as_json(None) is None
 
 
@@ -114,7 +120,9 @@ def test_grades_that_do_not_vary_have_no_strength_of_agreement() -> None:
 
 def test_json_has_every_figure() -> None:
     """Rounded, with the places of what was missed."""
-    shown = as_json(review(graded(lambda talk, turn: 1 if (talk, turn) == (0, 1) else JUDGE[turn])))
+    shown = as_json(
+        review(graded(lambda conversation, turn: 1 if (conversation, turn) == (0, 1) else JUDGE[turn]))
+    )
 
     assert shown
     assert list(shown) == [

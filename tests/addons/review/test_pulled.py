@@ -149,11 +149,11 @@ def test_hostile_texts_lose_their_control_codes_only() -> None:
     assert verdict.comment == "赤　👨\u200d👩\u200d👧"
 
     results = hostile("=1+1/§#/")
-    talk = results.conversations[0]
-    row = PulledRow(key=f"{results.run.id}/{talk.id}/2", cells={"comment": "x"}, number=2)
+    conversation = results.conversations[0]
+    row = PulledRow(key=f"{results.run.id}/{conversation.id}/2", cells={"comment": "x"}, number=2)
     [entry] = verdicts({"review": [row]}, wanted(results))
     assert entry.verdict
-    assert (entry.verdict.conversation, entry.verdict.turn) == (talk.id, 2)
+    assert (entry.verdict.conversation, entry.verdict.turn) == (conversation.id, 2)
 
 
 @pytest.mark.parametrize(

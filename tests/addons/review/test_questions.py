@@ -110,10 +110,10 @@ def test_errors_name_the_row_of_the_sheet() -> None:
     assert [case.id for case in approved("S", {"questions": top}).cases] == ["a", "b"]
 
 
-def reviewed(run: str, talk: str, turn: int, answer: str, status: str) -> PulledRow:
+def reviewed(run: str, conversation: str, turn: int, answer: str, status: str) -> PulledRow:
     """A row of the review."""
     cells = {"correct_answer": answer, "status": status}
-    return PulledRow(key=f"{run}/{talk}/{turn}", cells=cells, number=2)
+    return PulledRow(key=f"{run}/{conversation}/{turn}", cells=cells, number=2)
 
 
 def test_a_mended_answer_becomes_the_reference() -> None:
@@ -144,7 +144,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[SheetsServer]:
 def planned(cases: str, **more: Any) -> dict[str, Case]:
     """The cases of a plan, by id."""
     plan, _ = read_plan(Settings(cases=cases, persona=("calm",), **more))
-    return {talk.case.id: talk.case for talk in plan}
+    return {conversation.case.id: conversation.case for conversation in plan}
 
 
 def test_a_sheet_is_asked_without_naming_a_worksheet(

@@ -17,7 +17,9 @@ from simulator.stats.summary import summarise
 from tests.graded_blind import JUDGE, graded
 from tests.rehearsed import JUDGES
 
-HELD = graded(lambda talk, turn: JUDGE[turn] - 1 + (talk % 4 == 1) if talk % 2 else None)
+HELD = graded(
+    lambda conversation, turn: JUDGE[turn] - 1 + (conversation % 4 == 1) if conversation % 2 else None
+)
 
 
 def summary(results: Results = HELD) -> Summary:
@@ -115,7 +117,7 @@ def test_notes_say_in_which_way_the_judge_was_off() -> None:
 @pytest.mark.parametrize(
     ("results", "ja", "en"),
     [
-        (graded(lambda talk, _: 4 if talk < 4 else None), "あと 38 件で", "With 38 more"),
+        (graded(lambda conversation, _: 4 if conversation < 4 else None), "あと 38 件で", "With 38 more"),
         (
             graded(lambda _, turn: 4 if turn < 3 else None),
             "要確認のターンの採点があと 2 件",

@@ -14,7 +14,7 @@ import pytest
 
 from simulator.cli.app import main
 from simulator.core.types import Results
-from simulator.runner.labelled import exhibit_of, read_labels
+from simulator.runner.labelled import context_of, read_labels
 from simulator.storage.run_file import find_run, read_run
 
 HELD = (
@@ -224,7 +224,7 @@ def test_labels_go_to_calibrate_and_come_back(run: Any) -> None:
     for row in labels.rows:
         conversation, _, index = row.case.id.rpartition("/")
         talk, turn = turns[conversation, int(index)]
-        shown = exhibit_of(row)
+        shown = context_of(row)
         assert (shown.turn.user, shown.turn.answer.text) == (turn.user, turn.answer.text)
         assert [p.text for p in shown.turn.answer.passages] == [p.text for p in turn.answer.passages]
         assert shown.references == talk.case.references_at(turn.index)

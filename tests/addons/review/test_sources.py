@@ -126,11 +126,12 @@ def test_other_columns_are_named(text: str) -> None:
 def test_only_what_fits_the_run_is_taken() -> None:
     """Unknown conversations and turns and second grades are faults; another reviewer's grade is none."""
     run = graded(lambda *_: None)
-    talk = run.conversations[0].id
+    conversation = run.conversations[0].id
     given = [
-        Entry("line 2", verdict(talk, 1, 4)), Entry("line 3", verdict("nobody#0", 1, 4)),
-        Entry("line 4", verdict(talk, 4, 4)), Entry("line 5", verdict(talk, 1, 2)),
-        Entry("line 6", verdict(talk, 1, 3, reviewer="B")), Entry("line 7"), Entry("line 8", fault="why"),
+        Entry("line 2", verdict(conversation, 1, 4)), Entry("line 3", verdict("nobody#0", 1, 4)),
+        Entry("line 4", verdict(conversation, 4, 4)), Entry("line 5", verdict(conversation, 1, 2)),
+        Entry("line 6", verdict(conversation, 1, 3, reviewer="B")),
+        Entry("line 7"), Entry("line 8", fault="why"),
     ]  # fmt: skip
     taken = take(given, run)
 
@@ -138,7 +139,7 @@ def test_only_what_fits_the_run_is_taken() -> None:
     assert taken.empty == 1
     assert [(fault.place, fault.why) for fault in taken.faults] == [
         ("line 3", "no conversation 'nobody#0' in this run"),
-        ("line 4", f"conversation '{talk}' has no turn 4"),
+        ("line 4", f"conversation '{conversation}' has no turn 4"),
         ("line 5", "a second grade by 'A' for the same turn; the first is on line 2"),
         ("line 8", "why"),
     ]
@@ -146,7 +147,11 @@ def test_only_what_fits_the_run_is_taken() -> None:
 
 def test_what_is_exported_is_read_back_as_it_was() -> None:
     """Every grade, name, comment and sampling rate."""
-    run = graded(lambda talk, turn: JUDGE[turn] - 0.5 if talk < 3 else None, sampled=0.25, stratum="red")
+    run = graded(
+        lambda conversation, turn: JUDGE[turn] - 0.5 if conversation < 3 else None,
+        sampled=0.25,
+        stratum="red",
+    )
     second = [
         v.model_copy(update={"reviewer": "B", "grade": 1.0, "comment": "誤り\n二行"})
         for v in run.verdicts[:2]
@@ -168,12 +173,12 @@ def test_what_is_exported_is_read_back_as_it_was() -> None:
 
 def test_an_exported_turn_has_what_was_said_before_it() -> None:
     """Earlier turns become history; a single acceptable answer is a text."""
-    run = graded(lambda talk, turn: 4 if (talk, turn) == (0, 3) else None)
+    run = graded(lambda conversation, turn: 4 if (conversation, turn) == (0, 3) else None)
     (row,) = labelled_answers(run)
-    talk = run.conversations[0]
+    conversation = run.conversations[0]
 
     assert [line["content"] for line in row["history"]] == [
-        text for turn in talk.turns[:2] for text in (turn.user, turn.answer.text)
+        text for turn in conversation.turns[:2] for text in (turn.user, turn.answer.text)
     ]
-    assert (row["id"], row["question"]) == (f"{talk.id}/3", talk.turns[2].user)
-    assert row["context_ids"] == [passage.id for passage in talk.turns[2].answer.passages]
+    assert (row["id"], row["question"]) == (f"{conversation.id}/3", conversation.turns[2].user)
+    assert row["context_ids"] == [passage.id for passage in conversation.turns[2].answer.passages]

@@ -276,9 +276,9 @@ def test_a_review_in_a_sheet(run: Any, server: SheetsServer) -> None:
     assert rehearsal.code == 0
     mended = {row.partition("/")[2].split("/")[1].partition("#")[0]: text
               for _, row, name, text in written if name == "correct_answer"}  # fmt: skip
-    asked = {talk.case.id: talk.case for talk in now().conversations}
+    asked = {conversation.case.id: conversation.case for conversation in now().conversations}
     assert mended
-    assert set(asked) == {talk.case.id for talk in results.conversations}
+    assert set(asked) == {conversation.case.id for conversation in results.conversations}
     assert all(text in asked[case].references_at(1) for case, text in mended.items())
     assert any(f"the right answer of {case} (run {results.run.id})" in rehearsal.err for case in mended)
 

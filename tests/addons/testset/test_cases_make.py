@@ -289,5 +289,5 @@ def test_proposed_in_the_sheet_and_left_out_until_approved(make: Any, sheet: She
 
     assert (again.json["sheet"]["added"], mari.rows(TAB)) == (0, before)
     plan, _ = read_plan(Settings(cases=f"sheet:{KEY}", persona=("calm",)))
-    [asked] = [talk.case for talk in plan]
+    [asked] = [conversation.case for conversation in plan]
     assert asked == cases[0].model_copy(update={"question": "人が直した質問"})
