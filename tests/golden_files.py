@@ -1,6 +1,6 @@
 """Golden files: what people look at, kept as it is meant to look.
 
-    UPDATE_GOLDEN=1 pytest tests/test_report_html.py
+    UPDATE_GOLDEN=1 pytest tests/report/test_html.py
 
 writes them anew; look at the difference before keeping it.
 """
