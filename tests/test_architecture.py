@@ -261,6 +261,19 @@ def test_every_public_name_is_there() -> None:
         simulator.nothing  # noqa: B018
 
 
+@pytest.mark.parametrize(
+    ("earlier", "now"), [("Exhibit", "GradingContext"), ("Rag", "Bot"), ("RagFailure", "BotFailure")]
+)
+def test_an_earlier_public_name_still_works(earlier: str, now: str) -> None:
+    """Code of users that imports it goes on, with a warning that says the new name."""
+    import simulator
+
+    with pytest.warns(DeprecationWarning, match=rf"simulator\.{earlier} is now simulator\.{now}"):
+        found = getattr(simulator, earlier)
+
+    assert found is getattr(simulator, now)
+
+
 def test_every_test_says_what_is_expected() -> None:
     """Each test function has a docstring."""
     wrong = [

@@ -270,14 +270,14 @@ async def connect(*, timeout: str = "own", **more: str):
     return Bot()
 """
     write("shop.py", shop)
-    rag: Any = await shelves.connect(
+    bot: Any = await shelves.connect(
         "shop.py:connect", {"timeout": "mine", "concurrency": "1", "retries": "2"}, {}
     )
-    answer = await rag(QUERY)
-    await rag.aclose()
+    answer = await bot(QUERY)
+    await bot.aclose()
 
-    made: Any = type(rag.rag)
-    assert type(rag) is LimitedBot
+    made: Any = type(bot.bot)
+    assert type(bot) is LimitedBot
     assert answer == "a"
     assert (made.timeout, made.closed, made.asked) == ("mine", True, 3)
 
@@ -285,11 +285,11 @@ async def connect(*, timeout: str = "own", **more: str):
 async def test_waiting_for_a_place_is_no_waiting_for_the_bot() -> None:
     """Ten questions one after another take longer than the time-out, and none of them is late."""
 
-    async def rag(_query: Query) -> Answer:
+    async def bot(_query: Query) -> Answer:
         await asyncio.sleep(0.05)
         return Answer(text="a")
 
-    bot = within(Limits(concurrency=1, timeout=0.3), rag)
+    bot = within(Limits(concurrency=1, timeout=0.3), bot)
     answers = await asyncio.gather(*(ask(bot, QUERY, 0.3) for _ in range(10)))
 
     assert [answer.error for answer in answers] == [None] * 10
