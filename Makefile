@@ -7,7 +7,7 @@ READY := .venv/.ready
 
 help:
 	@echo "make demo      rehearse the bundled bot with an angry customer, offline"
-	@echo "make story     how a bot's three faults are found, mended and proved (LANGUAGE=en)"
+	@echo "make story     how a bot's three faults are found, fixed and proved (LANGUAGE=en)"
 	@echo "make test      the tests          make check   lint, types, import directions"
 	@echo "make bench     the figures        make install the environment alone"
 	@echo "make bench-validity   how the judges agree with people on public label sets"
